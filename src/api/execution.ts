@@ -1,0 +1,93 @@
+/** What Task and Agent have in common: references, resources, and where and in which workspace the work runs. */
+import { patterns } from './meta.js';
+import { workspaceProviders } from './runtime-pool.js';
+import { choice, flag, int64, list, map, object, open, optional, quantity, text } from './schema.js';
+import type { Static } from './schema.js';
+
+/** Another object, by default in the namespace of the one that names it. */
+export const ReferenceSchema = object({ name: text(), namespace: optional(text()) });
+export type Reference = Static<typeof ReferenceSchema>;
+
+export const ConfigMapKeySchema = object({ name: text(), key: text() });
+
+export const SkillReferenceSchema = object({ name: optional(text()), configMapRef: optional(ConfigMapKeySchema) });
+
+export const ResourcesSchema = object({
+  requests: optional(map(quantity())),
+  limits: optional(map(quantity())),
+  claims: optional(list(open())),
+});
+export type Resources = Static<typeof ResourcesSchema>;
+
+/** A toleration as Pods have it. */
+export const TolerationSchema = object({
+  key: optional(text()),
+  operator: optional(choice(['Exists', 'Equal'])),
+  value: optional(text()),
+  effect: optional(choice(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
+  tolerationSeconds: optional(int64()),
+});
+export type Toleration = Static<typeof TolerationSchema>;
+
+export const reusePolicies = ['none', 'session'] as const;
+export type ReusePolicy = (typeof reusePolicies)[number];
+
+export const cleanupPolicies = ['delete', 'retain'] as const;
+export type CleanupPolicy = (typeof cleanupPolicies)[number];
+
+/** `execution.workspace`. No server defaults: absent and default are told apart when a plan is made. Source: workload.md §2.1. */
+export const ExecutionWorkspaceSchema = object(
+  {
+    classRef: optional(object({ name: text({ minLength: 1 }) })),
+    enabled: optional(flag({ description: 'Absent or false: as if the whole workspace request were absent.' })),
+    provider: optional(choice(workspaceProviders, { description: "Absent: the controller's default." })),
+    templateRef: optional(object({ name: optional(text()), namespace: optional(text()) })),
+    reusePolicy: optional(
+      choice(reusePolicies, {
+        description: 'none (the default): a workspace of its own. session: the workspace of the Session.',
+      }),
+    ),
+    cleanupPolicy: optional(choice(cleanupPolicies, { description: 'delete (the default) is what agent Tasks accept.' })),
+    workspaceSlot: optional(
+      text({
+        minLength: 1,
+        maxLength: 63,
+        pattern: patterns.dnsLabel.pattern,
+        description: 'Which of the workspaces of a Session; "default" by default.',
+      }),
+    ),
+    onDetach: optional(choice(['Suspend', 'Delete'])),
+    boot: optional(flag()),
+    poolRef: optional(object({ name: optional(text()), namespace: optional(text()) })),
+    snapshot: optional(
+      object({ restoreURI: optional(text()), checkpointURI: optional(text()), checkpointOnRelease: optional(flag()) }),
+    ),
+    hibernation: optional(object({ processMode: optional(choice(['fresh', 'resident'])), residentKey: optional(text()) })),
+  },
+  {
+    description: 'Asks for an isolated workspace from a provider.',
+    rules: [
+      {
+        rule:
+          '!has(self.classRef) || (!has(self.provider) && !has(self.templateRef) && !has(self.poolRef) && (!has(self.enabled) || !self.enabled)' +
+          ' && !has(self.cleanupPolicy) && (!has(self.boot) || !self.boot) && !has(self.snapshot) && !has(self.hibernation))',
+        message:
+          'classRef stands alone: no provider, templateRef, poolRef, enabled, cleanupPolicy, boot, snapshot or hibernation beside it',
+        fieldPath: '.classRef',
+      },
+    ],
+  },
+);
+/** `spec.execution.workspace`. */
+export type ExecutionWorkspace = Static<typeof ExecutionWorkspaceSchema>;
+
+export const executionMembers = {
+  runtimeClassName: optional(text()),
+  nodeSelector: optional(map(text())),
+  tolerations: optional(list(TolerationSchema)),
+  affinity: optional(open()),
+  workspace: optional(ExecutionWorkspaceSchema),
+};
+
+export const ExecutionSpecSchema = object(executionMembers, { description: 'Where the work runs.' });
+export type ExecutionSpec = Static<typeof ExecutionSpecSchema>;

@@ -1,0 +1,510 @@
+import { ExecutionSpecSchema, ReferenceSchema, ResourcesSchema, cleanupPolicies, reusePolicies } from './execution.js';
+import { define, resource } from './kind.js';
+import { conditions, digest, duration, patterns } from './meta.js';
+import { providerKinds, workspaceIntents, workspaceProviders } from './runtime-pool.js';
+import {
+  choice,
+  flag,
+  int32,
+  int64,
+  list,
+  map,
+  number,
+  object,
+  open,
+  optional,
+  text,
+  timestamp,
+  unchanging,
+  withOptions,
+} from './schema.js';
+import type { Static } from './schema.js';
+
+export type { ExecutionSpec, ExecutionWorkspace } from './execution.js';
+
+const CredentialReferenceSchema = object({
+  name: text({ minLength: 1, maxLength: 253, pattern: patterns.dnsSubdomain.pattern }),
+  key: optional(text({ minLength: 1, maxLength: 253, pattern: patterns.secretKey.pattern, default: 'token' })),
+});
+
+const RepositoryIdentitySchema = object({
+  provider: text({ minLength: 1, maxLength: 63 }),
+  id: text({ minLength: 1, maxLength: 512, description: 'For GitHub: github.com/<owner>/<repository>, in lower case.' }),
+});
+
+function credentialFree(member: string) {
+  return {
+    rule: `!has(self.${member}) || (!self.${member}.matches('^[A-Za-z][A-Za-z0-9+.-]*://[^/]*@') && !self.${member}.contains('?') && !self.${member}.contains('#'))`,
+    message: `${member} must not carry credentials, a query or a fragment`,
+    fieldPath: `.${member}`,
+  };
+}
+
+const WorkspaceConfigSchema = object(
+  {
+    intent: optional(choice(workspaceIntents, { description: 'Absent: read.' })),
+    gitRepo: optional(text({ maxLength: 2048 })),
+    sourceRepository: optional(RepositoryIdentitySchema),
+    branch: optional(text({ maxLength: 255 })),
+    ref: optional(text({ maxLength: 512 })),
+    readCredentialRef: optional(CredentialReferenceSchema),
+    publicationGitRepo: optional(text({ maxLength: 2048 })),
+    publicationRepository: optional(RepositoryIdentitySchema),
+    publicationReadCredentialRef: optional(CredentialReferenceSchema),
+    publicationCredentialRef: optional(CredentialReferenceSchema),
+    forgeCredentialRef: optional(CredentialReferenceSchema),
+    subPath: optional(text({ maxLength: 1024 })),
+    prBaseBranch: optional(text({ maxLength: 255 })),
+    pushBranch: optional(text({ maxLength: 255 })),
+    expectedRemoteSHA: optional(text({ pattern: patterns.commit.pattern })),
+    maxChangedFiles: optional(int32({ minimum: 1 })),
+    allowedPaths: optional(list(text(), { maxItems: 256 })),
+    denyRepositoryControlPaths: optional(flag()),
+    rejectBinaryFiles: optional(flag()),
+    rejectSecretLikeContent: optional(flag()),
+    createPR: optional(flag({ description: 'Needs write intent.' })),
+  },
+  {
+    description: 'The repository that the work is about.',
+    rules: [
+      {
+        rule: "!has(self.createPR) || !self.createPR || (has(self.intent) && self.intent == 'write')",
+        message: 'createPR needs intent: write',
+        fieldPath: '.createPR',
+      },
+      credentialFree('gitRepo'),
+      credentialFree('publicationGitRepo'),
+    ],
+  },
+);
+
+const SessionReferenceSchema = object({
+  name: text(),
+  create: optional(flag({ description: 'Absent: false.' })),
+  append: optional(flag({ default: true })),
+  maxMessages: optional(int32({ minimum: 1, default: 50 })),
+  throughMessageId: optional(text({ maxLength: 256 })),
+  promptIncluded: optional(flag()),
+});
+
+const AgentRuntimeSchema = object(
+  {
+    maxTurns: optional(int32({ minimum: 1, maximum: 1000 })),
+    allowedTools: optional(list(text(), { description: "Absent: the Agent's list. An empty list allows nothing." })),
+    disallowedTools: optional(list(text())),
+    allowBash: optional(flag()),
+    workspace: optional(open({ description: 'Legacy; refused.' })),
+  },
+  {
+    description: "Overrides of the Agent's runtime settings for this Task.",
+    rules: [
+      { rule: '!has(self.workspace)', message: 'agentRuntime.workspace is legacy; use spec.workspace', fieldPath: '.workspace' },
+    ],
+  },
+);
+
+const agentOnly = "self.type == 'agent'";
+const imageTask = "self.type == 'container' && has(self.image) && self.image != ''";
+
+function notWithImage(members: string, carried: string) {
+  return {
+    rule: `!(${imageTask}) || !has(self.workspace) || !(${carried})`,
+    message: `a container Task with an image cannot carry ${members}`,
+    fieldPath: '.workspace',
+  };
+}
+
+const effectiveIntent = (self: string) =>
+  `(has(${self}.workspace) && has(${self}.workspace.intent) ? ${self}.workspace.intent : 'read')`;
+
+/** Source: dispatch.md §1.1. Fields that no agent Task may use are here so that a gate can see and refuse them. */
+export const TaskSpecSchema = object(
+  {
+    type: choice(['container', 'ai', 'agent']),
+    prompt: optional(text()),
+    agentRef: optional(ReferenceSchema),
+    agentRuntime: optional(AgentRuntimeSchema),
+    workspace: optional(WorkspaceConfigSchema),
+    execution: optional(ExecutionSpecSchema),
+    sessionRef: optional(SessionReferenceSchema),
+    timeout: optional(withOptions(duration, { description: 'From creation to the end. Absent: 30m0s.' })),
+    priority: optional(int32({ minimum: 0, maximum: 1000, default: 500 })),
+    retryPolicy: optional(
+      object({
+        maxRetries: optional(int32({ minimum: 0, description: 'Absent: 0.' })),
+        backoffMultiplier: optional(number({ default: 2 })),
+        initialDelay: optional(duration),
+      }),
+    ),
+    priorTaskRef: optional(ReferenceSchema),
+    transaction: optional(
+      object({
+        profile: optional(text()),
+        id: optional(text()),
+        issuer: optional(text()),
+        audience: optional(list(text())),
+        subject: optional(text()),
+        requestingWorkload: optional(text()),
+        scope: optional(text()),
+        scopes: optional(list(text())),
+        contextDigest: optional(text()),
+        requesterContextDigest: optional(text()),
+        context: optional(map(text())),
+      }),
+    ),
+    requestedBy: optional(
+      object({
+        subject: optional(text()),
+        issuer: optional(text()),
+        username: optional(text()),
+        email: optional(text()),
+        groups: optional(list(text())),
+        roles: optional(list(text())),
+      }),
+    ),
+    resources: optional(ResourcesSchema),
+    secretRef: optional(ReferenceSchema),
+    image: optional(text()),
+    command: optional(list(text())),
+    args: optional(list(text())),
+    env: optional(list(object({ name: text({ minLength: 1 }), value: optional(text()), valueFrom: optional(open()) }))),
+    ai: optional(open()),
+    webhookURL: optional(text()),
+    schedule: optional(text()),
+    timeZone: optional(text()),
+    concurrencyPolicy: optional(choice(['Allow', 'Forbid'])),
+    startingDeadlineSeconds: optional(int64()),
+    successfulRunsHistoryLimit: optional(int32({ minimum: 0 })),
+    failedRunsHistoryLimit: optional(int32({ minimum: 0 })),
+    suspend: optional(flag()),
+  },
+  {
+    rules: [
+      { rule: 'self.type == oldSelf.type', message: 'the type of a Task never changes', fieldPath: '.type' },
+      unchanging('prompt', 'the prompt of an agent Task never changes', agentOnly),
+      unchanging('agentRef', 'the agentRef of an agent Task never changes', agentOnly),
+      unchanging('agentRuntime', 'the agentRuntime of an agent Task never changes', agentOnly),
+      unchanging('sessionRef', 'the sessionRef of an agent Task never changes', agentOnly),
+      unchanging('workspace', 'the workspace of an agent Task never changes', agentOnly),
+      unchanging('timeout', 'the timeout of an agent Task never changes', agentOnly),
+      unchanging('transaction', 'the transaction of a Task never changes'),
+      unchanging('requestedBy', 'the requestedBy of a Task never changes'),
+      {
+        rule: `${effectiveIntent('self')} == ${effectiveIntent('oldSelf')}`,
+        message: 'the workspace intent of a Task never changes; an absent intent is read',
+        fieldPath: '.workspace',
+      },
+      {
+        rule:
+          '!has(self.execution) || !has(self.execution.workspace) || !has(self.execution.workspace.reusePolicy)' +
+          " || self.execution.workspace.reusePolicy != 'session' || has(self.sessionRef)",
+        message: 'execution.workspace.reusePolicy: session needs sessionRef',
+        fieldPath: '.sessionRef',
+      },
+      notWithImage('workspace.expectedRemoteSHA', 'has(self.workspace.expectedRemoteSHA)'),
+      notWithImage('workspace.createPR', 'has(self.workspace.createPR) && self.workspace.createPR'),
+      notWithImage('workspace.pushBranch', "has(self.workspace.pushBranch) && self.workspace.pushBranch != ''"),
+      notWithImage(
+        'change policies (workspace.maxChangedFiles, allowedPaths, denyRepositoryControlPaths, rejectBinaryFiles, rejectSecretLikeContent)',
+        'has(self.workspace.maxChangedFiles) || (has(self.workspace.allowedPaths) && size(self.workspace.allowedPaths) > 0)' +
+          ' || (has(self.workspace.denyRepositoryControlPaths) && self.workspace.denyRepositoryControlPaths)' +
+          ' || (has(self.workspace.rejectBinaryFiles) && self.workspace.rejectBinaryFiles)' +
+          ' || (has(self.workspace.rejectSecretLikeContent) && self.workspace.rejectSecretLikeContent)',
+      ),
+    ],
+  },
+);
+
+export const taskPhases = ['Pending', 'Running', 'Finalizing', 'Succeeded', 'Failed', 'Scheduled', 'Cancelled'] as const;
+export type TaskPhase = (typeof taskPhases)[number];
+
+export const executionOutcomes = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'] as const;
+export type ExecutionOutcome = (typeof executionOutcomes)[number];
+
+export const executionStates = [
+  'Queued',
+  'Reserved',
+  'SessionStarting',
+  'Planned',
+  'Submitting',
+  'SubmittedUnknown',
+  'Accepted',
+  'Running',
+  'Settling',
+  ...executionOutcomes,
+] as const;
+export type ExecutionState = (typeof executionStates)[number];
+
+const sha256 = optional(digest);
+const identifier = optional(text({ maxLength: 253 }));
+const longIdentifier = optional(text({ maxLength: 512 }));
+const reason = optional(text({ maxLength: 128, pattern: patterns.reason.pattern }));
+const message = optional(text({ maxLength: 1024 }));
+
+const TaskExecutionStatusSchema = object(
+  {
+    state: optional(choice(executionStates)),
+    outcome: optional(choice(executionOutcomes)),
+    reason,
+    attempt: optional(int32({ minimum: 1 })),
+    promptID: identifier,
+    requestDigest: sha256,
+    controllerEpoch: optional(int64({ minimum: 0 })),
+    runtimePoolName: identifier,
+    runtimePoolUID: identifier,
+    runtimeInstanceID: longIdentifier,
+    agentRuntimeName: identifier,
+    agentRuntimeUID: identifier,
+    runtimeSessionUID: identifier,
+    runtimeSessionGeneration: optional(int64({ minimum: 0 })),
+    runtimeSessionSupervisorBootID: longIdentifier,
+    runtimeSessionProfileDigest: sha256,
+    runtimeSessionMCPDigest: sha256,
+    runtimeSessionWorkspaceDigest: sha256,
+    runtimeSessionRecreationPending: optional(flag()),
+    runtimeSessionCleanupDigest: sha256,
+    readCredentialResourceVersion: identifier,
+    publicationReadCredentialResourceVersion: identifier,
+    publicationCredentialResourceVersion: identifier,
+    forgeCredentialResourceVersion: identifier,
+    message,
+    lastTransitionTime: optional(timestamp()),
+  },
+  {
+    description: 'The current attempt.',
+    rules: [
+      {
+        rule: '!has(self.outcome) || (has(self.state) && self.state == self.outcome)',
+        message: 'an outcome stands only beside the terminal state of the same name',
+        fieldPath: '.outcome',
+      },
+      {
+        rule: "!has(self.state) || !(self.state in ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown']) || has(self.outcome)",
+        message: 'a terminal state needs its outcome',
+        fieldPath: '.outcome',
+      },
+    ],
+  },
+);
+
+export const deliveryStates = [
+  'NotRequested',
+  'Validating',
+  'Preparing',
+  'Prepared',
+  'Publishing',
+  'Verifying',
+  'VerifiedExact',
+  'DeliveredSuperseded',
+  'ReadValidated',
+  'NoChange',
+  'CancelledBeforePublish',
+  'ReadOnlyWorkspaceModified',
+  'DeliveryConflict',
+  'CredentialBlocked',
+  'PublicationOutcomeUnknown',
+] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+const commit = optional(text({ pattern: patterns.commit.pattern }));
+const branch = optional(text({ maxLength: 255 }));
+
+const TaskDeliveryStatusSchema = object({
+  state: optional(choice(deliveryStates)),
+  outcome: optional(choice(deliveryStates)),
+  reason,
+  publicationID: identifier,
+  sourceRepository: optional(RepositoryIdentitySchema),
+  publicationRepository: optional(RepositoryIdentitySchema),
+  branch,
+  startingSHA: commit,
+  remoteBeforeSHA: optional(text({ pattern: patterns.commitOrAbsent.pattern, description: 'Empty: the branch did not exist.' })),
+  treeSHA: commit,
+  expectedCommitSHA: commit,
+  verifiedRemoteSHA: commit,
+  supersedingRemoteSHA: commit,
+  artifactDigest: sha256,
+  prReceipt: optional(
+    object({
+      id: text({ minLength: 1, maxLength: 512 }),
+      number: optional(int64({ minimum: 1 })),
+      url: optional(text({ maxLength: 2048 })),
+      state: optional(text({ maxLength: 64 })),
+      baseBranch: branch,
+      headBranch: branch,
+      headSHA: commit,
+    }),
+  ),
+  message,
+  lastTransitionTime: optional(timestamp()),
+});
+
+export const workspacePhases = ['Pending', 'Ready', 'Released', 'Retained', 'Deleted', 'Failed'] as const;
+export type WorkspacePhase = (typeof workspacePhases)[number];
+
+export const workspaceReasons = [
+  'WorkspacePending',
+  'WorkspaceClaimed',
+  'WorkspaceReady',
+  'WorkspaceReleased',
+  'WorkspaceRetained',
+  'WorkspaceDeleted',
+  'WorkspaceValidationFailed',
+  'WorkspaceAttachmentLocked',
+  'WorkspaceClaimFailed',
+  'WorkspaceReadinessFailed',
+  'WorkspaceHandoffFailed',
+  'WorkspaceCommandFailed',
+  'WorkspaceSecretScrubFailed',
+  'WorkspaceCleanupFailed',
+  'WorkspaceStatusUpdateFailed',
+] as const;
+export type WorkspaceReason = (typeof workspaceReasons)[number];
+
+const ExecutionWorkspaceStatusSchema = object(
+  {
+    classRef: optional(object({ name: text({ minLength: 1 }) })),
+    workspaceRef: optional(object({ name: text(), uid: optional(text()) })),
+    state: optional(text()),
+    attachedEpoch: optional(int64()),
+    conditions: optional(conditions),
+    provider: optional(choice(workspaceProviders)),
+    templateRef: optional(object({ name: optional(text()), namespace: optional(text()) })),
+    phase: optional(choice(workspacePhases)),
+    reason: optional(choice(workspaceReasons)),
+    reusePolicy: optional(choice(reusePolicies)),
+    cleanupPolicy: optional(choice(cleanupPolicies)),
+    reused: optional(flag()),
+    placement: optional(
+      object({ workerNamespace: optional(text()), workerPool: optional(text()), workerPodName: optional(text()) }),
+    ),
+    density: optional(
+      object({
+        workerCount: optional(int32()),
+        actorCount: optional(int32()),
+        runningActorCount: optional(int32()),
+        suspendedActorCount: optional(int32()),
+        actorsPerWorker: optional(text()),
+      }),
+    ),
+    resumeLatency: optional(duration),
+    message: optional(text()),
+    lastUpdateTime: optional(timestamp()),
+  },
+  { description: 'The requested workspace in words of no provider: no claim, sandbox, template or Pod is ever named here.' },
+);
+
+const AgentExecutionBindingSchema = object(
+  {
+    schemaVersion: int32({ minimum: 1, maximum: 1 }),
+    contractVersion: choice(['orka.harness.v1', 'orka.harness.v2']),
+    backend: choice(['harness-wrapper', 'runtime-pool', 'external-endpoint']),
+    bindingDigest: digest,
+    task: object({ namespaceUID: text(), uid: text(), boundSpecGeneration: int64({ minimum: 1 }) }),
+    agent: optional(
+      object({ namespace: text({ minLength: 1 }), name: text({ minLength: 1 }), uid: text(), generation: int64({ minimum: 1 }) }),
+    ),
+    snapshot: object({
+      id: text({ minLength: 1, maxLength: 512, description: '<Task UID>/<digest>' }),
+      digest,
+      schemaVersion: int32({ minimum: 1, maximum: 1 }),
+    }),
+    runtimeType: optional(choice(providerKinds)),
+    runtimeRef: optional(
+      object({ name: text({ minLength: 1 }), uid: optional(text()), generation: optional(int64({ minimum: 1 })) }),
+    ),
+    runtimeProfileDigest: sha256,
+    runtimeProfileDigestSchemaVersion: optional(int32({ minimum: 1, maximum: 1 })),
+    boundAt: timestamp(),
+  },
+  { description: 'The frozen plan. Written once; from then on the only authority.' },
+);
+
+const ResultReferenceSchema = object({ available: flag() });
+
+export const TaskStatusSchema = object(
+  {
+    phase: optional(choice(taskPhases)),
+    startTime: optional(timestamp()),
+    completionTime: optional(timestamp()),
+    attempts: optional(int32()),
+    iteration: optional(int32()),
+    jobName: optional(text()),
+    resultRef: optional(ResultReferenceSchema),
+    execution: optional(TaskExecutionStatusSchema),
+    delivery: optional(TaskDeliveryStatusSchema),
+    harnessRuntime: optional(open({ description: 'Of protocol orka.harness.v1; never written here.' })),
+    agentExecutionBinding: optional(AgentExecutionBindingSchema),
+    executionOutcome: optional(
+      object({
+        phase: choice(['Succeeded', 'Failed', 'Cancelled']),
+        attempt: int32({ minimum: 1 }),
+        resultRef: optional(ResultReferenceSchema),
+        recordedAt: timestamp(),
+        message: optional(text()),
+      }),
+    ),
+    executionWorkspace: optional(ExecutionWorkspaceStatusSchema),
+    webhookDelivered: optional(flag()),
+    message: optional(text()),
+    childTasks: optional(list(object({ name: text(), agent: text(), phase: choice(taskPhases), result: optional(text()) }))),
+    conditions: optional(conditions),
+    lastScheduleTime: optional(timestamp()),
+    nextScheduleTime: optional(timestamp()),
+  },
+  {
+    rules: [
+      {
+        rule: '!has(oldSelf.agentExecutionBinding) || (has(self.agentExecutionBinding) && self.agentExecutionBinding == oldSelf.agentExecutionBinding)',
+        message: 'agentExecutionBinding is written once and never changes',
+        fieldPath: '.agentExecutionBinding',
+      },
+      {
+        rule: '!has(oldSelf.executionOutcome) || (has(self.executionOutcome) && self.executionOutcome == oldSelf.executionOutcome)',
+        message: 'executionOutcome never changes once recorded',
+        fieldPath: '.executionOutcome',
+      },
+    ],
+  },
+);
+
+export const TaskSchema = resource('Task', TaskSpecSchema, TaskStatusSchema, {
+  description: 'One piece of work for an agent.',
+  rules: [
+    {
+      rule: '!has(oldSelf.status) || !has(oldSelf.status.agentExecutionBinding) || self.spec == oldSelf.spec',
+      message: 'the spec of a Task is frozen once status.agentExecutionBinding exists',
+      fieldPath: '.spec',
+    },
+  ],
+});
+
+/** `spec.sessionRef`. */
+export type SessionReference = Static<typeof SessionReferenceSchema>;
+/** `spec.agentRuntime`: overrides for one Task. */
+export type AgentRuntimeSpec = Static<typeof AgentRuntimeSchema>;
+/** `spec.workspace`: the repository contract, not the sandbox. */
+export type WorkspaceConfig = Static<typeof WorkspaceConfigSchema>;
+export type TaskSpec = Static<typeof TaskSpecSchema>;
+/** `status.execution`. */
+export type TaskExecutionStatus = Static<typeof TaskExecutionStatusSchema>;
+/** `status.delivery`. */
+export type TaskDeliveryStatus = Static<typeof TaskDeliveryStatusSchema>;
+/** `status.executionWorkspace`. */
+export type ExecutionWorkspaceStatus = Static<typeof ExecutionWorkspaceStatusSchema>;
+/** `status.agentExecutionBinding`. */
+export type AgentExecutionBinding = Static<typeof AgentExecutionBindingSchema>;
+export type TaskStatus = Static<typeof TaskStatusSchema>;
+export type Task = Static<typeof TaskSchema>;
+
+export const taskKind = define({
+  kind: 'Task',
+  schema: TaskSchema,
+  printerColumns: [
+    { name: 'Type', type: 'string', jsonPath: '.spec.type' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Priority', type: 'integer', jsonPath: '.spec.priority' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  crdAnnotations: { 'gateway.orka.ai/session-cutoff-schema': 'v1' },
+});

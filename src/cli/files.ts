@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { CodedError } from '../lib/errors.js';
+
+/** What a command was given cannot be used; nothing was written. */
+export class InputError extends CodedError<'input-invalid' | 'input-unreadable'> {}
+
+/** The text of a file; `-` is standard input. */
+export function readInput(file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (cause) {
+    throw new InputError(
+      'input-unreadable',
+      { at: file, found: (cause as NodeJS.ErrnoException).code, allowed: 'a file that can be read' },
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,124 @@
+import { agentKind, runtimePoolClassKind, taskKind, validate, withDefaults } from '../api/index.js';
+import type { Agent, Kind, Manifest, RuntimePoolClass, Task } from '../api/index.js';
+import { describeFinding } from '../lib/errors.js';
+import { isObject } from '../lib/json.js';
+import type { Json, JsonObject } from '../lib/json.js';
+import { nameOf } from '../domain/plan.js';
+import { readYaml } from '../render/yaml-read.js';
+import { InputError, readInput } from './files.js';
+import { liveInputs } from './plan-facts.js';
+import type { LiveInput } from './plan-facts.js';
+
+/** The documents of a plan. */
+export interface PlanDocuments {
+  readonly task: Task;
+  readonly agents: readonly Agent[];
+  /** Texts that an Agent's `systemPrompt.configMapRef` can name. */
+  readonly configMaps: readonly Manifest[];
+}
+
+interface Document {
+  readonly at: string;
+  readonly value: JsonObject;
+}
+
+const plannedKinds = ['Task', 'Agent', 'ConfigMap'];
+
+/** Reads one Task and its Agents. Anything else, anything twice and anything unknown is refused, all problems of a document at once. */
+export function readDocuments(files: readonly string[]): PlanDocuments {
+  const documents = files.flatMap((file) => documentsOf(file, plannedKinds));
+  const tasks = documents.filter(({ value }) => value['kind'] === 'Task');
+  const [task] = tasks;
+  if (!task || tasks.length > 1) {
+    throw new InputError('input-invalid', {
+      at: files.join(', '),
+      found: tasks.length === 0 ? 'no Task' : tasks.map(({ at }) => at),
+      allowed: 'exactly one Task',
+    });
+  }
+  const agents = documents
+    .filter(({ value }) => value['kind'] === 'Agent')
+    .map((document) => checked<Agent>(agentKind, document));
+  const twice = agents.find(
+    (agent, index) => agents.findIndex((other) => nameOf('Agent', other) === nameOf('Agent', agent)) < index,
+  );
+  if (twice)
+    throw new InputError('input-invalid', { at: nameOf('Agent', twice), found: 'two documents', allowed: 'each Agent once' });
+  return {
+    task: checked<Task>(taskKind, task),
+    agents,
+    configMaps: documents.filter(({ value }) => value['kind'] === 'ConfigMap').map(({ value }) => value as Manifest),
+  };
+}
+
+/** A RuntimePoolClass as kubectl prints it. */
+export function readClass(file: string): RuntimePoolClass {
+  const documents = documentsOf(file, ['RuntimePoolClass']);
+  const [document] = documents;
+  if (!document || documents.length > 1)
+    throw new InputError('input-invalid', { at: file, found: `${documents.length} documents`, allowed: 'one RuntimePoolClass' });
+  return checked<RuntimePoolClass>(runtimePoolClassKind, document);
+}
+
+const wholeNumbers: readonly LiveInput[] = ['agentGeneration', 'poolGeneration', 'controllerEpoch'];
+
+/** Values of live facts: a flat map of names to texts or numbers. */
+export function readFacts(file: string): Readonly<Partial<Record<LiveInput, string>>> {
+  const [document] = readYaml(readInput(file), file);
+  const names = Object.keys(liveInputs) as LiveInput[];
+  const refuse = (field: string, found: unknown, allowed: string): never => {
+    throw new InputError('input-invalid', { at: file, field, found, allowed });
+  };
+  const facts = document?.value;
+  if (!isObject(facts)) return refuse('', facts, `a map with some of ${names.join(', ')}`);
+  const given = Object.entries(facts).map(([field, value]): [LiveInput, string] => {
+    const name = names.find((one) => one === field) ?? refuse(field, value, names.join(', '));
+    if (typeof value !== 'string' && typeof value !== 'number') return refuse(name, value, 'a text or a number');
+    if (wholeNumbers.includes(name) && !/^[1-9][0-9]{0,15}$/.test(String(value)))
+      return refuse(name, value, 'a whole number from 1');
+    return [name, String(value)];
+  });
+  return Object.fromEntries(given);
+}
+
+function documentsOf(file: string, kinds: readonly string[]): readonly Document[] {
+  const name = file === '-' ? 'standard input' : file;
+  return readYaml(readInput(file), name)
+    .flatMap(({ value, line }) => itemsOf(value).map((item) => ({ at: `${name}, line ${line}`, value: item })))
+    .map(({ at, value }) => {
+      if (!isObject(value) || typeof value['kind'] !== 'string' || typeof value['apiVersion'] !== 'string') {
+        throw new InputError('input-invalid', { at, found: value, allowed: 'a Kubernetes object with apiVersion and kind' });
+      }
+      if (!kinds.includes(value['kind'])) {
+        throw new InputError('input-invalid', { at, field: 'kind', found: value['kind'], allowed: kinds.join(', ') });
+      }
+      return { at, value };
+    });
+}
+
+/** kubectl prints several objects as a List. */
+function itemsOf(value: Json): readonly Json[] {
+  return isObject(value) && value['kind'] === 'List' && Array.isArray(value['items'])
+    ? (value['items'] as readonly Json[])
+    : [value];
+}
+
+function checked<T>(kind: Kind<T>, { at, value }: Document): T {
+  const object = {
+    ...value,
+    metadata: isObject(value['metadata']) ? withoutManagedFields(value['metadata']) : value['metadata'],
+  };
+  const violations = validate(kind, object);
+  if (violations.length > 0) {
+    const name = isObject(object.metadata) && typeof object.metadata['name'] === 'string' ? ` ${object.metadata['name']}` : '';
+    const [first, ...more] = violations.map(({ field, found, allowed }) =>
+      describeFinding({ at: `${kind.kind}${name} (${at})`, field, found, allowed }),
+    );
+    throw new InputError('input-invalid', { at: [first, ...more].join('\nerror: ') });
+  }
+  return withDefaults(kind, object as unknown as T);
+}
+
+function withoutManagedFields({ managedFields: _managedFields, ...metadata }: JsonObject): JsonObject {
+  return metadata;
+}

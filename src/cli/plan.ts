@@ -1,0 +1,188 @@
+import { existsSync } from 'node:fs';
+import type { Agent, Task } from '../api/index.js';
+import { admit } from '../domain/admission/admit.js';
+import { assess } from '../domain/admission/assess.js';
+import type { Hosting } from '../domain/admission/rule.js';
+import { available } from '../domain/available.js';
+import { nameOf, selectableResourceClass } from '../domain/plan.js';
+import { describeFinding } from '../lib/errors.js';
+import { isObject } from '../lib/json.js';
+import { classDigest, compile } from '../render/compile.js';
+import { approve } from '../render/approve.js';
+import { readPlatform } from '../render/platform.js';
+import type { Platform } from '../render/platform.js';
+import { InputError, readInput } from './files.js';
+import { liveInputs } from './plan-facts.js';
+import type { LiveInput, LiveValues } from './plan-facts.js';
+import { readClass, readDocuments, readFacts } from './plan-input.js';
+import type { PlanDocuments } from './plan-input.js';
+import { outputs, print } from './plan-print.js';
+import { acceptedResult, refusedResult } from './plan-result.js';
+import type { ChosenClass } from './plan-result.js';
+
+export interface PlanOptions {
+  readonly filename: readonly string[];
+  readonly platform: string;
+  readonly class?: string;
+  readonly facts?: string;
+  readonly output: string;
+  readonly agentSandboxEnabled: string | true;
+  readonly acpWorkspaceDispatchEnabled: string | true;
+  readonly executionWorkspaceDefaultProvider?: string;
+}
+
+/** Says what the controller would do with a Task, by the controller's own functions. */
+export function plan(options: PlanOptions): void {
+  const output = outputs.find((form) => form === options.output);
+  if (!output)
+    throw new InputError('input-invalid', { at: 'plan', field: '--output', found: options.output, allowed: outputs.join(', ') });
+  const documents = readDocuments(options.filename);
+  const given = options.facts === undefined ? {} : readFacts(options.facts);
+  const platform = platformOf(options);
+  const { live, known } = liveValues(documents, given);
+  const task = withLive(documents.task, live.namespace, live.taskUid);
+  const agent = agentOf(task, documents, live);
+  const hosting = hostingOf(options, platform);
+  const chosen = agent && chooseClass(agent, options, platform);
+  const outcome = assess({
+    task,
+    agent,
+    hosting,
+    poolClass: chosen?.compiled.spec,
+    ...systemPromptOf(agent, documents, live.namespace),
+  });
+  const result =
+    'plan' in outcome && chosen
+      ? acceptedResult(outcome.plan, chosen, live, known)
+      : refusedResult(task, 'refusal' in outcome ? outcome.refusal : unplanned(task), hosting.defaultProvider, chosen, live.now);
+  print(task, result, notesOn({ task, agent, hosting, chosen, platform, options, accepted: 'plan' in outcome }), output);
+  if (result.result.verdict === 'refused') process.exitCode = 1;
+}
+
+/** A plan needs a class, so that there is none without the other. */
+function unplanned(task: Task): never {
+  throw new InputError('input-invalid', { at: nameOf('Task', task), found: 'a plan without a class', allowed: 'a class' });
+}
+
+/** The platform is not needed with --class; then it only adds what it would say today. */
+function platformOf({ class: poolClass, platform }: PlanOptions): Platform | undefined {
+  return poolClass === undefined || existsSync(platform) ? readPlatform(readInput(platform), platform) : undefined;
+}
+
+/** uid, generation and namespace come from the YAML where it has them, as `kubectl get -o yaml` prints them. */
+function liveValues({ task, agents }: PlanDocuments, given: Readonly<Partial<Record<LiveInput, string>>>) {
+  const agent = agents.find(({ metadata }) => metadata.name === task.spec.agentRef?.name);
+  const fromFiles: Partial<Record<LiveInput, string | undefined>> = {
+    namespace: task.metadata.namespace ?? agent?.metadata.namespace,
+    taskUid: task.metadata.uid,
+    agentUid: agent?.metadata.uid,
+    agentGeneration: agent?.metadata.generation?.toString(),
+    ...given,
+  };
+  const known = (Object.keys(liveInputs) as LiveInput[]).filter((name) => fromFiles[name] !== undefined);
+  const values = Object.fromEntries(known.map((name) => [name, fromFiles[name]])) as Partial<Record<LiveInput, string>>;
+  return { live: { ...liveInputs, ...values }, known: new Set(known) };
+}
+
+function withLive<T extends Task | Agent>(object: T, namespace: string, uid: string, generation?: number): T {
+  return { ...object, metadata: { ...object.metadata, namespace, uid, ...(generation === undefined ? {} : { generation }) } };
+}
+
+/** The Agent that the Task names. A Task of `type: agent` without one in the files cannot be planned. */
+function agentOf(task: Task, { agents }: PlanDocuments, { namespace, agentUid, agentGeneration }: LiveValues): Agent | undefined {
+  const { agentRef, type } = task.spec;
+  if (type !== 'agent' || agentRef === undefined) return undefined;
+  const agent = agents.find(({ metadata }) => metadata.name === agentRef.name && (metadata.namespace ?? namespace) === namespace);
+  if (agent && (agentRef.namespace ?? namespace) === namespace)
+    return withLive(agent, namespace, agentUid, Number(agentGeneration));
+  const others = agents.map((one) => nameOf('Agent', one)).join(', ');
+  throw new InputError('input-invalid', {
+    at: nameOf('Task', task),
+    field: 'spec.agentRef',
+    found: agentRef,
+    allowed: `an Agent in namespace ${namespace} that one of the files holds${others === '' ? '' : ` (found ${others})`}`,
+  });
+}
+
+function hostingOf(options: PlanOptions, platform: Platform | undefined): Hosting {
+  return {
+    agentSandboxEnabled: flag('--agent-sandbox-enabled', options.agentSandboxEnabled),
+    workspaceDispatchEnabled: flag('--acp-workspace-dispatch-enabled', options.acpWorkspaceDispatchEnabled),
+    defaultProvider: options.executionWorkspaceDefaultProvider ?? platform?.controller.defaultProvider ?? '',
+    available,
+  };
+}
+
+function flag(name: string, value: string | true): boolean {
+  const text = String(value).toLowerCase();
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new InputError('input-invalid', { at: 'plan', field: name, found: value, allowed: 'true or false' });
+}
+
+function chooseClass(agent: Agent, options: PlanOptions, platform: Platform | undefined): ChosenClass | undefined {
+  const serves = (spec: { readonly providerKind: string; readonly resourceClass: string }): boolean =>
+    spec.providerKind === agent.spec.runtime?.type && spec.resourceClass === selectableResourceClass;
+  if (options.class === undefined) {
+    const found = platform?.classes.find(({ spec }) => serves(spec));
+    return found && { ...approve(found), approved: true };
+  }
+  const { metadata, spec } = readClass(options.class);
+  if (!serves(spec)) return undefined;
+  const compiled = compile(spec);
+  const digest = classDigest(compiled);
+  return { name: metadata.name, compiled, digest, approved: spec.approvedDigests.includes(digest) };
+}
+
+function systemPromptOf(
+  agent: Agent | undefined,
+  { configMaps }: PlanDocuments,
+  namespace: string,
+): { readonly systemPromptText?: string } {
+  const ref = agent?.spec.systemPrompt?.configMapRef;
+  if (!agent || !ref) return {};
+  const map = configMaps.find(({ metadata }) => metadata.name === ref.name && (metadata.namespace ?? namespace) === namespace);
+  const data = map?.['data'];
+  const text = isObject(data) ? data[ref.key] : undefined;
+  if (typeof text === 'string') return { systemPromptText: text };
+  throw new InputError('input-invalid', {
+    at: nameOf('Agent', agent),
+    field: 'spec.systemPrompt.configMapRef',
+    found: ref,
+    allowed: 'a ConfigMap with that key in one of the files: its text is part of the name of the pool',
+  });
+}
+
+interface Situation {
+  readonly task: Task;
+  readonly agent: Agent | undefined;
+  readonly hosting: Hosting;
+  readonly chosen: ChosenClass | undefined;
+  readonly platform: Platform | undefined;
+  readonly options: PlanOptions;
+  readonly accepted: boolean;
+}
+
+/** What a person should know beside the verdict. */
+function notesOn({ task, agent, hosting, chosen, platform, options, accepted }: Situation): readonly string[] {
+  const notes: string[] = [];
+  if (accepted && chosen && !chosen.approved) {
+    notes.push(
+      `the class ${chosen.name} is not approved: its digest ${chosen.digest} is not among spec.approvedDigests, and the Task would wait until its own deadline`,
+    );
+  }
+  if (agent?.spec.secretRef) {
+    notes.push(`${nameOf('Agent', agent)}: spec.secretRef is not used; access to the model comes from the proxy of the class`);
+  }
+  const gates = platform?.controller.gates;
+  const today =
+    accepted && gates
+      ? admit({
+          task,
+          agent,
+          hosting: { ...hosting, agentSandboxEnabled: gates.agentSandbox, workspaceDispatchEnabled: gates.workspaceDispatch },
+        })
+      : undefined;
+  if (today)
+    notes.push(`with the switches of ${options.platform} the Task would be refused today: ${describeFinding(today.finding)}`);
+  return notes;
+}

@@ -1,0 +1,155 @@
+import { Construct } from 'constructs';
+import { crd, kinds } from '../../api/index.js';
+import type { RuntimePoolClassSpec } from '../../api/index.js';
+import { controllerRole } from '../../domain/labels.js';
+import { Resource } from '../resource.js';
+import { controllerRules } from './rbac.js';
+
+export const managedBy = { 'app.kubernetes.io/managed-by': 'orka-workspaces' } as const;
+const controllerName = 'orka-workspaces-controller';
+export const apiServiceName = 'orka-api';
+/** Metrics and probes; the API has a port of its own. */
+const probePort = 8081;
+
+/** The four CRDs of this group. The label tells our installation from the reference's. */
+export class CustomResourceDefinitions extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id);
+    for (const kind of kinds) {
+      const { metadata, ...rest } = crd(kind);
+      new Resource(this, kind.plural, {
+        ...rest,
+        metadata: { name: metadata.name, annotations: { ...metadata.annotations }, labels: { ...metadata.labels, ...managedBy } },
+      });
+    }
+  }
+}
+
+/** Props of {@link ControllerInstall}. */
+export interface ControllerInstallProps {
+  readonly namespaces: { readonly controller: string; readonly runtime: string; readonly tasks: readonly string[] };
+  readonly image: string;
+  readonly replicas: number;
+  readonly apiPort: number;
+  /** Go duration. */
+  readonly idlePoolTtl: string;
+  readonly defaultProvider: string;
+  /** Both are off until the operator has checked the installation. */
+  readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
+  readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
+}
+
+/** Namespaces, least-privilege RBAC, Service and Deployment of the controller. Task namespaces belong to users and are not made here. */
+export class ControllerInstall extends Construct {
+  constructor(scope: Construct, id: string, props: ControllerInstallProps) {
+    super(scope, id);
+    const { namespaces } = props;
+    const labels = { ...managedBy, 'app.kubernetes.io/name': controllerName };
+    const podLabels = { ...labels, ...controllerRole };
+    new Resource(this, 'controller-namespace', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespaces.controller, labels: { ...managedBy, ...podSecurity('restricted') } },
+    });
+    new Resource(this, 'runtime-namespace', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: {
+        name: namespaces.runtime,
+        labels: {
+          ...managedBy,
+          'app.kubernetes.io/component': 'acp-runtime',
+          'orka.ai/runtime-namespace': 'true',
+          ...podSecurity('baseline'),
+        },
+      },
+    });
+    const metadata = { name: controllerName, namespace: namespaces.controller, labels };
+    new Resource(this, 'service-account', {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata,
+      automountServiceAccountToken: false,
+    });
+    const subjects = [{ kind: 'ServiceAccount', name: controllerName, namespace: namespaces.controller }];
+    for (const { kind, namespace, rules } of controllerRules(props)) {
+      const at = namespace ?? 'cluster';
+      const own = { name: controllerName, labels, ...(namespace === undefined ? {} : { namespace }) };
+      new Resource(this, `role-${at}`, { apiVersion: 'rbac.authorization.k8s.io/v1', kind, metadata: own, rules });
+      new Resource(this, `binding-${at}`, {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: `${kind}Binding`,
+        metadata: own,
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: controllerName },
+        subjects,
+      });
+    }
+    new Resource(this, 'api', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: apiServiceName, namespace: namespaces.controller, labels },
+      spec: {
+        type: 'ClusterIP',
+        selector: podLabels,
+        ports: [{ name: 'api', port: props.apiPort, targetPort: 'api', protocol: 'TCP' }],
+      },
+    });
+    new Resource(this, 'deployment', {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata,
+      spec: {
+        replicas: props.replicas,
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+        selector: { matchLabels: { 'app.kubernetes.io/name': controllerName } },
+        template: { metadata: { labels: podLabels }, spec: controllerPod(props) },
+      },
+    });
+  }
+}
+
+function podSecurity(enforced: 'baseline' | 'restricted'): Readonly<Record<string, string>> {
+  return {
+    'pod-security.kubernetes.io/enforce': enforced,
+    'pod-security.kubernetes.io/warn': 'restricted',
+    'pod-security.kubernetes.io/audit': 'restricted',
+  };
+}
+
+function controllerPod(props: ControllerInstallProps) {
+  const { namespaces, gates } = props;
+  return {
+    serviceAccountName: controllerName,
+    automountServiceAccountToken: true,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 30,
+    securityContext: { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [
+      {
+        name: 'controller',
+        image: props.image,
+        imagePullPolicy: 'IfNotPresent',
+        args: [
+          'controller',
+          `--controller-namespace=${namespaces.controller}`,
+          ...namespaces.tasks.map((namespace) => `--watch-namespace=${namespace}`),
+          `--acp-runtime-namespace=${namespaces.runtime}`,
+          `--api-port=${props.apiPort}`,
+          `--probe-port=${probePort}`,
+          `--acp-idle-pool-ttl=${props.idlePoolTtl}`,
+          `--execution-workspace-default-provider=${props.defaultProvider}`,
+          `--agent-sandbox-enabled=${gates.agentSandbox}`,
+          `--acp-workspace-dispatch-enabled=${gates.workspaceDispatch}`,
+        ],
+        ports: [
+          { name: 'api', containerPort: props.apiPort, protocol: 'TCP' },
+          { name: 'probes', containerPort: probePort, protocol: 'TCP' },
+        ],
+        securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+        resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '1', memory: '512Mi' } },
+        livenessProbe: { httpGet: { path: '/healthz', port: 'probes' }, periodSeconds: 10 },
+        readinessProbe: { httpGet: { path: '/readyz', port: 'probes' }, periodSeconds: 5 },
+      },
+    ],
+  };
+}

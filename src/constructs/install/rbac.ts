@@ -1,0 +1,91 @@
+import type { ControllerInstallProps } from './controller-install.js';
+
+interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+/** One Role, or the ClusterRole, of the controller. */
+export interface RoleRules {
+  readonly kind: 'Role' | 'ClusterRole';
+  /** Absent for the ClusterRole. */
+  readonly namespace?: string;
+  readonly rules: readonly PolicyRule[];
+}
+
+const leaseName = 'orka-workspaces-controller';
+const read = ['get', 'list', 'watch'];
+const own = [...read, 'create', 'update', 'patch', 'delete'];
+const writeOnce = [...read, 'create', 'delete'];
+const rule = (
+  group: string,
+  resources: readonly string[],
+  verbs: readonly string[],
+  resourceNames?: readonly string[],
+): PolicyRule => ({
+  apiGroups: [group],
+  resources,
+  verbs,
+  ...(resourceNames ? { resourceNames } : {}),
+});
+
+/**
+ * What the controller may do, and nothing more. Claims and Secrets are written once, so there is no right to change them; no role
+ * may write the spec of a class, which is what makes a review binding.
+ */
+export function controllerRules({
+  namespaces,
+  classes,
+}: Pick<ControllerInstallProps, 'namespaces' | 'classes'>): readonly RoleRules[] {
+  const tokenSecrets = [...new Set(classes.map(({ providerProxy }) => providerProxy.tokenSecretRef.name))].sort();
+  const comparesByDryRun = classes.some(({ attestation }) => attestation === 'AdmissionAware');
+  return [
+    {
+      kind: 'ClusterRole',
+      rules: [rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort())],
+    },
+    {
+      kind: 'Role',
+      namespace: namespaces.controller,
+      rules: [
+        rule('coordination.k8s.io', ['leases'], ['get', 'update'], [leaseName]),
+        // A name cannot bound a creation: the object has none yet when the right is checked.
+        rule('coordination.k8s.io', ['leases'], ['create']),
+        rule('core.orka.ai', ['runtimepoolclasses'], read),
+        rule('core.orka.ai', ['runtimepoolclasses/status'], ['get', 'update', 'patch']),
+        ...(tokenSecrets.length > 0 ? [rule('', ['secrets'], ['get'], tokenSecrets)] : []),
+        rule('events.k8s.io', ['events'], ['create', 'patch']),
+      ],
+    },
+    ...namespaces.tasks.map((namespace) => ({
+      kind: 'Role' as const,
+      namespace,
+      rules: [
+        rule('core.orka.ai', ['tasks'], [...read, 'update', 'patch']),
+        rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['get', 'update', 'patch']),
+        rule('core.orka.ai', ['tasks/finalizers', 'runtimepools/finalizers'], ['update']),
+        rule('core.orka.ai', ['agents'], read),
+        rule('core.orka.ai', ['runtimepools'], own),
+        rule('', ['secrets'], ['get', 'create', 'delete']),
+        rule('', ['configmaps'], ['get', 'create', 'delete']),
+        rule('events.k8s.io', ['events'], ['create', 'patch']),
+      ],
+    })),
+    {
+      kind: 'Role',
+      namespace: namespaces.runtime,
+      rules: [
+        rule('', ['services'], own),
+        rule('networking.k8s.io', ['networkpolicies'], own),
+        rule('policy', ['poddisruptionbudgets'], own),
+        rule('extensions.agents.x-k8s.io', ['sandboxtemplates', 'sandboxwarmpools'], own),
+        rule('extensions.agents.x-k8s.io', ['sandboxclaims'], writeOnce),
+        rule('', ['secrets'], writeOnce),
+        rule('agents.x-k8s.io', ['sandboxes'], read),
+        rule('', ['pods'], comparesByDryRun ? [...read, 'create'] : read),
+      ],
+    },
+  ];
+}

@@ -1,0 +1,80 @@
+import type { ApiObjectMetadata } from 'cdk8s';
+import { Construct } from 'constructs';
+import { Resource } from './resource.js';
+import { networkPolicyRules } from './rules/network-policy.js';
+import { enforce } from './rules/rule.js';
+
+/** Which objects a selector means. All given terms must hold; `{}` means all. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
+}
+
+/** One end of a connection: Pods, of this or of selected namespaces, or addresses. */
+export interface NetworkPolicyPeer {
+  readonly podSelector?: LabelSelector;
+  readonly namespaceSelector?: LabelSelector;
+  readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
+}
+
+export interface NetworkPolicyPort {
+  /** Said explicitly: the provider compares without the server's default. */
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+  /** 1..65535 or the name of a container port. */
+  readonly port: number | string;
+  readonly endPort?: number;
+}
+
+export interface NetworkPolicyIngressRule {
+  readonly from: readonly NetworkPolicyPeer[];
+  readonly ports: readonly NetworkPolicyPort[];
+}
+
+export interface NetworkPolicyEgressRule {
+  readonly to: readonly NetworkPolicyPeer[];
+  readonly ports: readonly NetworkPolicyPort[];
+}
+
+/** Props of {@link NetworkPolicy}. A direction that is given, even as `[]`, is closed but for its rules. */
+export interface NetworkPolicyProps {
+  readonly metadata?: ApiObjectMetadata;
+  /** The Pods that are isolated. */
+  readonly podSelector: LabelSelector;
+  /** @default - ingress is not governed by this policy */
+  readonly ingress?: readonly NetworkPolicyIngressRule[];
+  /** @default - egress is not governed by this policy */
+  readonly egress?: readonly NetworkPolicyEgressRule[];
+  /**
+   * Accept rules without peers or without ports, which mean "anyone" and "every port".
+   * @default false
+   */
+  readonly allowOpenRules?: boolean;
+}
+
+/** A NetworkPolicy whose directions follow from what is given, and whose rules mean what they say. */
+export class NetworkPolicy extends Construct {
+  readonly name: string;
+  readonly resource: Resource;
+
+  constructor(scope: Construct, id: string, props: NetworkPolicyProps) {
+    super(scope, id);
+    this.resource = new Resource(this, 'Resource', {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: props.metadata,
+      spec: {
+        podSelector: props.podSelector,
+        policyTypes: [...(props.ingress ? ['Ingress'] : []), ...(props.egress ? ['Egress'] : [])],
+        ingress: props.ingress,
+        egress: props.egress,
+      },
+    });
+    this.name = this.resource.name;
+    const rules = props.allowOpenRules ? networkPolicyRules.filter((rule) => rule.kind !== 'policy') : networkPolicyRules;
+    enforce(this.node.path, rules, this.resource.manifest());
+  }
+}

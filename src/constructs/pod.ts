@@ -1,0 +1,14 @@
+import type { V1PodSpec } from '@kubernetes/client-node';
+
+/** A Pod's spec in Kubernetes' own terms. Only the type is used; what is given is rendered as it is. */
+export type PodSpec = V1PodSpec;
+
+/** Labels, annotations and spec of the Pods that something else creates. */
+export interface PodTemplate {
+  /** @default - no labels and annotations of its own */
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: PodSpec;
+}

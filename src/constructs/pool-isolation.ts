@@ -1,0 +1,96 @@
+import { Construct } from 'constructs';
+import type { RuntimePoolClassSpec } from '../api/index.js';
+import type { Facts } from '../domain/facts.js';
+import { commonLabels, controllerRole, labelKeys } from '../domain/labels.js';
+import { NetworkPolicy } from './network-policy.js';
+import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from './network-policy.js';
+import type { PatchTarget } from './class-patches.js';
+import { Resource } from './resource.js';
+import { identityRules } from './rules/names.js';
+import { networkPolicyRules } from './rules/network-policy.js';
+import { enforce } from './rules/rule.js';
+import { controlPort } from './supervisor-pod.js';
+
+/** Props of {@link PoolIsolation}. */
+export interface PoolIsolationProps {
+  readonly poolClass: RuntimePoolClassSpec;
+  readonly facts: Facts;
+}
+
+/**
+ * What stands around a pool before anything of it runs: its Service, five NetworkPolicies that close everything but four
+ * paths, and a disruption budget. Source: workload.md §3.6.
+ */
+export class PoolIsolation extends Construct {
+  /** In the order in which they are applied. */
+  readonly resources: readonly Resource[];
+
+  constructor(scope: Construct, id: string, { poolClass, facts }: PoolIsolationProps) {
+    super(scope, id);
+    const { network, providerProxy } = poolClass;
+    const metadata = (name: string) => ({ name, namespace: network.runtimeNamespace, labels: { ...commonLabels(facts) } });
+    const podSelector = { matchLabels: { [labelKeys.poolKey]: facts.poolKey } };
+    const inNamespace = (namespace: string, matchLabels: Readonly<Record<string, string>>) => ({
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+      podSelector: { matchLabels },
+    });
+    const tcp = (port: number) => ({ protocol: 'TCP' as const, port });
+    const egress = (name: string, suffix: string, rule: NetworkPolicyEgressRule) =>
+      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, egress: [rule] }).resource;
+    const ingress = (name: string, suffix: string, rule: NetworkPolicyIngressRule) =>
+      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, ingress: [rule] }).resource;
+    const controller = inNamespace(network.controller.namespace, controllerRole);
+
+    const service = new Resource(this, 'service', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: metadata(facts.baseName),
+      spec: {
+        type: 'ClusterIP',
+        clusterIP: 'None',
+        clusterIPs: ['None'],
+        publishNotReadyAddresses: false,
+        selector: podSelector.matchLabels,
+        ports: [{ name: 'control', port: controlPort, targetPort: 'control', protocol: 'TCP' }],
+      },
+    });
+    this.resources = [
+      service,
+      new NetworkPolicy(this, 'deny-all', { metadata: metadata(facts.denyAllName), podSelector, ingress: [], egress: [] })
+        .resource,
+      ingress(facts.controlInName, 'control-in', { from: [controller], ports: [tcp(controlPort)] }),
+      egress(facts.dnsEgressName, 'dns-egress', {
+        to: [inNamespace(network.dns.namespace, network.dns.podLabels)],
+        ports: [{ protocol: 'UDP', port: 53 }, tcp(53)],
+      }),
+      egress(facts.providerProxyEgressName, 'provider-proxy-egress', {
+        to: [inNamespace(providerProxy.namespace, providerProxy.podLabels)],
+        ports: [tcp(providerProxy.podPort)],
+      }),
+      egress(facts.controllerEgressName, 'controller-egress', { to: [controller], ports: [tcp(network.controller.apiPort)] }),
+      ...(poolClass.disruptionBudget
+        ? [
+            new Resource(this, 'pdb', {
+              apiVersion: 'policy/v1',
+              kind: 'PodDisruptionBudget',
+              metadata: metadata(facts.pdbName),
+              spec: { maxUnavailable: 0, selector: podSelector },
+            }),
+          ]
+        : []),
+    ];
+  }
+}
+
+/** The isolation's objects as patches name them; NetworkPolicies by suffix. */
+export function isolationTargets(isolation: PoolIsolation): readonly PatchTarget[] {
+  return isolation.resources.map((resource) => {
+    const policy = resource.kind === 'NetworkPolicy';
+    return {
+      kind: resource.kind,
+      ...(policy ? { suffix: resource.node.scope?.node.id ?? '' } : {}),
+      resource,
+      recheck: (object) => enforce(resource.node.path, policy ? networkPolicyRules : identityRules, object),
+    };
+  });
+}

@@ -1,0 +1,80 @@
+import { ApiObject } from 'cdk8s';
+import type { ApiObjectMetadata, JsonPatch } from 'cdk8s';
+import type { Construct } from 'constructs';
+import type { Manifest } from '../api/index.js';
+import type { Json, JsonObject, Path } from '../lib/json.js';
+import { fieldPath, isPlainObject } from '../lib/json.js';
+import { isClusterScoped } from './cluster-scoped.js';
+import { RenderError } from './errors.js';
+import { applyPatch } from './patch.js';
+import type { PatchOperation } from './patch.js';
+
+export interface ResourceProps {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** @default - a name made of the construct path */
+  readonly metadata?: ApiObjectMetadata;
+  /** Everything beside apiVersion, kind and metadata: `spec`, `data`, `rules` … */
+  readonly [member: string]: unknown;
+}
+
+/**
+ * An API object whose output is exactly what it was given.
+ *
+ * cdk8s' generated classes re-project a manifest after patches and drop what they do not know, which opens NetworkPolicies;
+ * this one copies. Patches are strict. Rules and patches of a composite go through {@link Resource.manifest}.
+ */
+export class Resource extends ApiObject {
+  readonly #body: JsonObject;
+  readonly #operations: PatchOperation[] = [];
+
+  constructor(scope: Construct, id: string, props: ResourceProps) {
+    super(scope, id, props);
+    const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...body } = props;
+    this.#body = plain(this.node.path, body, []) as JsonObject;
+  }
+
+  /** Strict RFC 6902, all or nothing, applied in order. Throws `patch-failed`. */
+  override addJsonPatch(...operations: JsonPatch[]): void {
+    this.patch(operations.map((operation) => operation._toJson() as PatchOperation));
+  }
+
+  /** As {@link addJsonPatch}, on plain operations. */
+  patch(operations: readonly PatchOperation[]): void {
+    applyPatch(this.node.path, this.manifest(), operations);
+    this.#operations.push(...operations);
+  }
+
+  /** The object as it will be written and sent. A new value on every call. */
+  manifest(): Manifest {
+    const { namespace, ...metadata } = this.metadata.toJson() as Manifest['metadata'];
+    const object = {
+      apiVersion: this.apiVersion,
+      kind: this.kind,
+      metadata: { ...metadata, ...(namespace === undefined || isClusterScoped(this.kind) ? {} : { namespace }) },
+      ...structuredClone(this.#body),
+    } as Manifest;
+    return applyPatch(this.node.path, object, this.#operations);
+  }
+
+  override toJson(): Manifest {
+    return this.manifest();
+  }
+}
+
+/** A copy of a value in JSON's terms. What JSON cannot hold is refused with its path instead of being dropped. */
+function plain(at: string, value: unknown, path: Path): Json {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (Array.isArray(value)) return value.map((item, index) => plain(at, item, [...path, index]));
+  if (isPlainObject(value)) {
+    const members = Object.entries(value).filter(([, member]) => member !== undefined);
+    return Object.fromEntries(members.map(([name, member]) => [name, plain(at, member, [...path, name])]));
+  }
+  throw new RenderError('rule-violated', {
+    at,
+    field: fieldPath(path),
+    found: typeof value === 'object' ? value.constructor.name : typeof value,
+    allowed: 'JSON: objects, lists, strings, finite numbers, true, false and null',
+  });
+}

@@ -1,0 +1,61 @@
+import type { Manifest } from '../../api/index.js';
+import type { Rule } from './rule.js';
+
+const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/;
+const qualifiedName =
+  /^(([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)\/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$/;
+
+/** What every namespaced object needs to be accepted at all. */
+export const identityRules: readonly Rule<Manifest>[] = [
+  {
+    id: 'metadata/name',
+    kind: 'provider',
+    because: 'the API server refuses any other name',
+    source: 'Kubernetes object names',
+    check: ({ metadata: { name } }) =>
+      name.length <= 253 && dnsSubdomain.test(name)
+        ? undefined
+        : { field: 'metadata.name', found: name, allowed: 'a DNS subdomain of at most 253 characters' },
+  },
+  {
+    id: 'metadata/namespace',
+    kind: 'provider',
+    because: 'the API server refuses any other namespace',
+    source: 'Kubernetes object names',
+    check: ({ metadata: { namespace } }) =>
+      namespace === undefined || dnsLabel.test(namespace)
+        ? undefined
+        : { field: 'metadata.namespace', found: namespace, allowed: 'a DNS label of at most 63 characters' },
+  },
+  {
+    id: 'metadata/labels',
+    kind: 'provider',
+    because: 'the API server refuses any other label',
+    source: 'Kubernetes labels',
+    check: ({ metadata: { labels } }) => badLabel(labels, 'metadata.labels'),
+  },
+];
+
+/** The first label that Kubernetes does not accept. */
+export function badLabel(
+  labels: Readonly<Record<string, string>> | undefined,
+  field: string,
+): { field: string; found: string; allowed: string } | undefined {
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    if (!qualifiedName.test(key))
+      return {
+        field,
+        found: key,
+        allowed: 'a qualified name: an optional DNS prefix and "/", then at most 63 letters, digits, "-", "_", "."',
+      };
+    if (!labelValue.test(value))
+      return {
+        field: `${field}[${key}]`,
+        found: value,
+        allowed: 'at most 63 letters, digits, "-", "_" and ".", starting and ending with a letter or digit',
+      };
+  }
+  return undefined;
+}

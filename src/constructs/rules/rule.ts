@@ -1,0 +1,29 @@
+import type { Finding } from '../../lib/errors.js';
+import { RenderError } from '../errors.js';
+
+/** What a rule says when it is broken. */
+export type Broken = Pick<Finding, 'field' | 'found' | 'allowed'>;
+
+/** A fact about objects of one kind, as data: checked at synth, instead of found out from a condition later. */
+export interface Rule<T> {
+  readonly id: string;
+  /** `provider` = the provider or the API server rejects or misuses it later; `policy` = our own taste. */
+  readonly kind: 'provider' | 'policy';
+  readonly because: string;
+  readonly source: string;
+  readonly check: (object: T) => Broken | undefined;
+}
+
+/** Throws for the first rule that an object breaks, with the construct path and the reason. */
+export function enforce<T>(at: string, rules: readonly Rule<T>[], object: T): void {
+  for (const rule of rules) {
+    const broken = rule.check(object);
+    if (broken) {
+      throw new RenderError('rule-violated', {
+        at,
+        ...broken,
+        allowed: `${broken.allowed ?? 'another value'} (${rule.id}: ${rule.because})`,
+      });
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import type { RuntimePoolClassSpec } from '../../api/index.js';
+import { nameOf, planTask, selectableResourceClass } from '../plan.js';
+import type { Plan } from '../plan.js';
+import { admit } from './admit.js';
+import type { Refusal } from './admit.js';
+import type { AdmissionInput } from './rule.js';
+
+export interface AssessInput extends AdmissionInput {
+  /** The class for the Agent's runtime and resource class `standard`, if there is one. */
+  readonly poolClass?: RuntimePoolClassSpec | undefined;
+  readonly sessionUID?: string;
+  /** Text of `spec.systemPrompt.configMapRef`, when the Agent has one. */
+  readonly systemPromptText?: string;
+}
+
+/** The one answer to a Task that is not bound yet: why it is refused, or the pool that it gets. `plan` and the controller both ask here. */
+export function assess(input: AssessInput): { readonly refusal: Refusal } | { readonly plan: Plan } {
+  const refusal = admit(input);
+  if (refusal) return { refusal };
+  const { task, agent, poolClass, hosting } = input;
+  const unplannable = (finding: Refusal['finding']): { refusal: Refusal } => ({
+    refusal: { gate: 'plan', rule: 'runtime-profile', finding, projection: 'execution', reason: 'InvalidRuntimeProfile' },
+  });
+  if (!agent || !poolClass) {
+    return unplannable({
+      at: nameOf('Task', task),
+      field: 'RuntimePoolClass',
+      found: undefined,
+      allowed: `a class for ${agent?.spec.runtime?.type ?? 'a runtime'}/${selectableResourceClass}`,
+    });
+  }
+  const { sessionUID, systemPromptText } = input;
+  const planned = planTask({
+    task,
+    agent,
+    poolClass,
+    defaultProvider: hosting.defaultProvider,
+    ...(sessionUID === undefined ? {} : { sessionUID }),
+    ...(systemPromptText === undefined ? {} : { systemPromptText }),
+  });
+  return 'problem' in planned ? unplannable(planned.problem) : { plan: planned };
+}

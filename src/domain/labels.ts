@@ -1,0 +1,55 @@
+/** Keys that live objects carry; dashboards and policies of users select on them. Source: workload.md §3.3–3.7, dispatch.md §1.5. */
+export const labelKeys = {
+  managedBy: 'app.kubernetes.io/managed-by',
+  name: 'app.kubernetes.io/name',
+  networkRole: 'orka.ai/network-role',
+  poolKey: 'orka.ai/runtime-pool-key',
+  poolName: 'orka.ai/runtime-pool-name',
+  poolNamespace: 'orka.ai/runtime-pool-namespace',
+  poolUid: 'orka.ai/runtime-pool-uid',
+  runtimePool: 'orka.ai/acp-runtime-pool',
+  trustDomain: 'orka.ai/acp-trust-domain',
+  profile: 'orka.ai/acp-profile',
+  workspaceProvider: 'orka.ai/acp-execution-workspace-provider',
+  poolAuth: 'orka.ai/runtime-pool-auth',
+  providerCredential: 'orka.ai/runtime-pool-provider-credential',
+  controllerEpoch: 'orka.ai/runtime-pool-controller-epoch',
+  providerGeneration: 'orka.ai/runtime-pool-provider-generation',
+  parentTask: 'orka.ai/parent-task',
+} as const;
+
+export const annotationKeys = {
+  profileDigest: 'orka.ai/runtime-profile-digest',
+  tokenGeneration: 'orka.ai/provider-token-generation',
+  pidsLimit: 'orka.ai/runtime-pids-limit',
+  templateRevision: 'orka.ai/runtime-template-revision',
+  lastDemandAt: 'orka.ai/acp-last-demand-at',
+  poolClass: 'orka.ai/runtime-pool-class',
+} as const;
+
+/** Pod label that the sandbox's isolation policies admit: the controller's Pods in the controller's namespace. */
+export const controllerRole = { [labelKeys.networkRole]: 'controller' } as const;
+
+/** Identity of a pool as its children carry it. */
+export interface PoolLabels {
+  readonly poolKey: string;
+  readonly poolName: string;
+  readonly poolNamespace: string;
+  readonly poolUid: string;
+}
+
+/**
+ * The labels of every child and of the Pod; an object without all of them, exactly, is not ours and is never touched.
+ * Source: workload.md §3.3.
+ */
+export function commonLabels(pool: PoolLabels): Readonly<Record<string, string>> {
+  return {
+    [labelKeys.managedBy]: 'orka',
+    [labelKeys.name]: 'orka-acp-runtime',
+    [labelKeys.networkRole]: 'provider-client',
+    [labelKeys.poolKey]: pool.poolKey,
+    [labelKeys.poolName]: pool.poolName,
+    [labelKeys.poolNamespace]: pool.poolNamespace,
+    [labelKeys.poolUid]: pool.poolUid,
+  };
+}

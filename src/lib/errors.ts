@@ -1,0 +1,38 @@
+/** Where something is wrong and what would be right. Every error of ours can say these four things. */
+export interface Finding {
+  /** The object: `Task demo/smoke`, a construct path, a file. */
+  readonly at: string;
+  /** The field inside it, in kubectl's spelling: `spec.runtime.image`. */
+  readonly field?: string;
+  /** What stands there. Never a credential. */
+  readonly found?: unknown;
+  /** What may stand there, or what to do instead. */
+  readonly allowed?: string;
+}
+
+const longest = 200;
+
+function quote(found: unknown): string {
+  const text = found === undefined ? 'nothing' : ((JSON.stringify(found) as string | undefined) ?? typeof found);
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}
+
+/** The one text of a finding: `<at>: <field>: found <found>, allowed: <allowed>`. */
+export function describeFinding({ at, field, allowed, ...rest }: Finding): string {
+  const parts = [at, ...(field ? [field] : [])];
+  const told = [...('found' in rest ? [`found ${quote(rest.found)}`] : []), ...(allowed ? [`allowed: ${allowed}`] : [])];
+  return [...parts, told.join(', ')].filter((part) => part !== '').join(': ');
+}
+
+/** Base of every error that we throw on purpose. `code` is stable and made for `switch`; the text is for people. */
+export class CodedError<Code extends string> extends Error {
+  readonly code: Code;
+  readonly finding: Finding;
+
+  constructor(code: Code, finding: Finding, options?: { readonly cause?: unknown }) {
+    super(describeFinding(finding), options);
+    this.name = new.target.name;
+    this.code = code;
+    this.finding = finding;
+  }
+}

@@ -1,0 +1,59 @@
+import { App, Chart } from 'cdk8s';
+import { ControllerInstall, CustomResourceDefinitions, managedBy } from '../constructs/install/controller-install.js';
+import { RuntimePoolClass } from '../constructs/runtime-pool-class.js';
+import { renderApp } from './app.js';
+import type { RenderedFile } from './app.js';
+import { approve } from './approve.js';
+import type { ApprovedClass } from './approve.js';
+import { refuseDuplicates } from './order.js';
+import type { Platform } from './platform.js';
+import { reviewObjects } from './review.js';
+import { toYaml, toYamlStream } from './yaml.js';
+
+/** First line of every file that we write; a file without it is not ours. */
+export const header = '# Written by orka-workspaces synth. Change platform.yaml instead.\n';
+
+/**
+ * The whole output of a platform: `apply/` is for Argo CD, Flux or kubectl, `review/` is for eyes.
+ * Pure: same platform, same bytes, on any host.
+ */
+export function distFiles(platform: Platform): readonly RenderedFile[] {
+  const classes = platform.classes.map(approve);
+  const applied = renderApp(applyApp(platform, classes)).map(({ path, text }) => ({ path: `apply/${path}`, text }));
+  const reviewed = classes.flatMap(({ name, compiled, digest }) =>
+    (['workspace', 'plain'] as const).map((family) => {
+      const path = `review/${name}.${family}.yaml`;
+      const objects = reviewObjects(compiled, family, { name, digest }, platform.namespaces.tasks[0] ?? 'default');
+      refuseDuplicates(objects.map((manifest, index) => ({ at: `${path}, object ${index + 1}`, manifest })));
+      return { path, text: toYamlStream(objects) };
+    }),
+  );
+  const kustomization = toYaml({
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: applied.map(({ path }) => path),
+  });
+  return [{ path: 'kustomization.yaml', text: kustomization }, ...applied, ...reviewed]
+    .map(({ path, text }) => ({ path, text: header + text }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The numbers order the files for `kubectl apply -f`: kinds before objects, namespaces before what is in them. */
+function applyApp(platform: Platform, classes: readonly ApprovedClass[]): App {
+  const app = new App({ outdir: '/dev/null', recordConstructMetadata: false });
+  new CustomResourceDefinitions(new Chart(app, '0000-crds'), 'crds');
+  const { controller, namespaces } = platform;
+  new ControllerInstall(new Chart(app, '0001-install'), 'controller', {
+    ...controller,
+    namespaces,
+    classes: platform.classes.map(({ spec }) => spec),
+  });
+  const classChart = new Chart(app, '0002-classes');
+  for (const { name, compiled } of classes) {
+    new RuntimePoolClass(classChart, name, {
+      metadata: { name, namespace: namespaces.controller, labels: { ...managedBy } },
+      spec: compiled.spec,
+    });
+  }
+  return app;
+}

@@ -1,0 +1,197 @@
+import { define, dnsLabel, duration, pinnedImage, RuntimePoolClassSpecSchema, validate } from '../api/index.js';
+import type { RuntimePoolClassSpec } from '../api/index.js';
+import { choice, flag, int32, list, map, object, optional, withOptions } from '../api/schema.js';
+import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
+import { digest, selectorLabels } from '../api/meta.js';
+import { apiServiceName } from '../constructs/install/controller-install.js';
+import { CodedError } from '../lib/errors.js';
+import { readYaml } from './yaml-read.js';
+
+/** `platform.yaml` is not what it must be; nothing was written. */
+class PlatformError extends CodedError<'platform-invalid'> {}
+
+/** All members optional, at every depth: what `classes` may leave to the defaults. */
+function loose<S extends TSchema>(schema: S): S {
+  if (schema['type'] !== 'object' || schema['properties'] === undefined) return schema;
+  const { required: _required, 'x-kubernetes-validations': _rules, ...rest } = schema as unknown as ObjectSchema;
+  const properties = Object.fromEntries(Object.entries(rest.properties).map(([name, member]) => [name, optional(loose(member))]));
+  return { ...rest, properties } as unknown as S;
+}
+
+const { approvedDigests: _approvedDigests, ...classMembers } = RuntimePoolClassSpecSchema.properties;
+const ClassSchema = object({
+  ...(Object.fromEntries(
+    Object.entries(classMembers).map(([name, member]) => [name, optional(loose(member as TSchema))]),
+  ) as Record<string, TSchema>),
+  providerKind: classMembers.providerKind,
+  runtime: classMembers.runtime,
+  alsoApprove: optional(list(digest, { maxItems: 3, set: true })),
+});
+
+const PlatformSchema = object({
+  version: int32({ minimum: 1, maximum: 1 }),
+  namespaces: object({ controller: dnsLabel, runtime: dnsLabel, tasks: list(dnsLabel, { minItems: 1, set: true }) }),
+  controller: object({
+    image: pinnedImage,
+    replicas: optional(int32({ minimum: 0, maximum: 10 })),
+    api: optional(object({ port: int32({ minimum: 1, maximum: 65535 }) })),
+    idlePoolTtl: optional(duration),
+    defaultProvider: optional(choice(['agent-sandbox'])),
+    gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
+  }),
+  provider: optional(object({ namespace: dnsLabel })),
+  dns: optional(object({ namespace: dnsLabel, podLabels: withOptions(selectorLabels, {}) })),
+  classes: map(ClassSchema),
+});
+
+/** Settings of one installation, every default filled in. */
+export interface Platform {
+  readonly namespaces: { readonly controller: string; readonly runtime: string; readonly tasks: readonly string[] };
+  readonly controller: {
+    readonly image: string;
+    readonly replicas: number;
+    readonly apiPort: number;
+    readonly idlePoolTtl: string;
+    readonly defaultProvider: string;
+    readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
+  };
+  readonly provider: { readonly namespace: string };
+  readonly classes: readonly PlatformClass[];
+}
+
+export interface PlatformClass {
+  readonly name: string;
+  /** Without digests of its own; synth computes the one of this renderer. */
+  readonly spec: Omit<RuntimePoolClassSpec, 'approvedDigests'>;
+  /** Digests of other renderers that stay approved during an upgrade. */
+  readonly alsoApprove: readonly string[];
+}
+
+const platformKind = define({ kind: 'Platform', schema: PlatformSchema, printerColumns: [] });
+
+/** Reads `platform.yaml`. Unknown keys are errors, as are two classes for one provider kind and resource class. */
+export function readPlatform(text: string, file: string): Platform {
+  const documents = readYaml(text, file);
+  const [document] = documents;
+  if (!document || documents.length > 1) {
+    throw new PlatformError('platform-invalid', { at: file, found: `${documents.length} documents`, allowed: 'one document' });
+  }
+  const [violation] = validate(platformKind, document.value);
+  if (violation)
+    throw new PlatformError('platform-invalid', {
+      at: file,
+      field: violation.field,
+      found: violation.found,
+      allowed: violation.allowed,
+    });
+  const platform = withDefaults(document.value as unknown as Static<typeof PlatformSchema>);
+  checkTogether(platform, file);
+  return platform;
+}
+
+function withDefaults({ namespaces, controller, provider, dns, classes }: Static<typeof PlatformSchema>): Platform {
+  const apiPort = controller.api?.port ?? 8080;
+  const network: RuntimePoolClassSpec['network'] = {
+    runtimeNamespace: namespaces.runtime,
+    controller: {
+      namespace: namespaces.controller,
+      apiUrl: `http://${apiServiceName}.${namespaces.controller}.svc:${apiPort}`,
+      apiPort,
+    },
+    dns: dns ?? { namespace: 'kube-system', podLabels: { 'k8s-app': 'kube-dns' } },
+  };
+  return {
+    namespaces,
+    controller: {
+      image: controller.image,
+      replicas: controller.replicas ?? 1,
+      apiPort,
+      idlePoolTtl: controller.idlePoolTtl ?? '15m',
+      defaultProvider: controller.defaultProvider ?? 'agent-sandbox',
+      gates: {
+        agentSandbox: controller.gates?.agentSandbox ?? false,
+        workspaceDispatch: controller.gates?.workspaceDispatch ?? false,
+      },
+    },
+    provider: provider ?? { namespace: 'agent-sandbox-system' },
+    classes: Object.entries(classes)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { alsoApprove, ...given }]) => ({
+        name,
+        spec: classWithDefaults(given as ClassInput, network),
+        alsoApprove: alsoApprove ?? [],
+      })),
+  };
+}
+
+type Loose<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Loose<T[K]> } : T;
+type ClassInput = Loose<RuntimePoolClassSpec> & Pick<RuntimePoolClassSpec, 'providerKind' | 'runtime'>;
+
+function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['network']): PlatformClass['spec'] {
+  const { pod = {}, providerProxy = {} } = given;
+  return {
+    providerKind: given.providerKind,
+    resourceClass: given.resourceClass ?? 'standard',
+    runtime: given.runtime,
+    pod: {
+      ...(pod.runtimeClassName === undefined ? {} : { runtimeClassName: pod.runtimeClassName }),
+      resources: {
+        requests: { cpu: '250m', memory: '512Mi', 'ephemeral-storage': '1Gi', ...pod.resources?.requests },
+        limits: { cpu: '2', memory: '4Gi', 'ephemeral-storage': '5Gi', ...pod.resources?.limits },
+      },
+      volumes: { sessions: '4Gi', tmp: '512Mi', home: '256Mi', ...pod.volumes },
+      placement: {
+        nodeSelector: (pod.placement?.nodeSelector ?? {}) as Record<string, string>,
+        tolerations: pod.placement?.tolerations ?? [],
+      },
+    },
+    providerProxy: {
+      url: providerProxy.url ?? 'http://vekil.vekil-system.svc:1337',
+      namespace: providerProxy.namespace ?? 'vekil-system',
+      podLabels: (providerProxy.podLabels ?? { 'orka.ai/network-role': 'provider-auth-proxy' }) as Record<string, string>,
+      podPort: providerProxy.podPort ?? 1337,
+      tokenSecretRef: { name: 'provider-proxy', key: 'token', ...providerProxy.tokenSecretRef },
+    },
+    network: {
+      runtimeNamespace: given.network?.runtimeNamespace ?? network.runtimeNamespace,
+      controller: { ...network.controller, ...given.network?.controller },
+      dns: {
+        namespace: given.network?.dns?.namespace ?? network.dns.namespace,
+        podLabels: (given.network?.dns?.podLabels ?? network.dns.podLabels) as Record<string, string>,
+      },
+    },
+    workspace: { maxArtifactBytes: given.workspace?.maxArtifactBytes ?? 104857600 },
+    disruptionBudget: given.disruptionBudget ?? true,
+    attestation: given.attestation ?? 'Strict',
+    patches: given.patches ?? [],
+  };
+}
+
+/** Rules across the file. A sandbox never shares a namespace with Tasks or the controller: children carry no owner references. */
+function checkTogether(platform: Platform, file: string): void {
+  const refuse = (field: string, found: unknown, allowed: string): never => {
+    throw new PlatformError('platform-invalid', { at: file, field, found, allowed });
+  };
+  const { namespaces, classes } = platform;
+  if ([namespaces.controller, ...namespaces.tasks].includes(namespaces.runtime)) {
+    refuse('namespaces.runtime', namespaces.runtime, 'a namespace that holds neither the controller nor Tasks');
+  }
+  if (namespaces.tasks.includes(namespaces.controller))
+    refuse('namespaces.tasks', namespaces.controller, 'namespaces other than that of the controller');
+  const seen = new Map<string, string>();
+  for (const { name, spec } of classes) {
+    if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
+      refuse('classes', name, 'class names that are DNS labels of at most 63 characters');
+    const pair = `${spec.providerKind}/${spec.resourceClass}`;
+    const other = seen.get(pair);
+    if (other !== undefined)
+      refuse(`classes.${name}`, pair, `one class for each provider kind and resource class; ${other} is one already`);
+    seen.set(pair, name);
+    for (const [field, found, wanted] of [
+      ['runtimeNamespace', spec.network.runtimeNamespace, namespaces.runtime],
+      ['controller.namespace', spec.network.controller.namespace, namespaces.controller],
+    ] as const) {
+      if (found !== wanted) refuse(`classes.${name}.network.${field}`, found, `${wanted}, as under namespaces`);
+    }
+  }
+}

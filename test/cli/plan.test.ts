@@ -1,0 +1,239 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { PlanResult } from '../../src/cli/plan-result.js';
+import { cli } from '../support/cli.js';
+
+const smoke = readFileSync('examples/smoke.yaml', 'utf8');
+const planned = (input: string, ...args: string[]) => cli(['plan', '-f', '-', ...args], { input });
+const json = (input: string, ...args: string[]): PlanResult =>
+  JSON.parse(planned(input, '-o', 'json', ...args).stdout) as PlanResult;
+const live = smoke
+  .replace('name: sandbox-codex-agent, namespace', 'name: sandbox-codex-agent, uid: agent-1, generation: 4, namespace')
+  .replace('name: orka-live-sandbox-smoke, namespace', 'name: orka-live-sandbox-smoke, uid: task-1, generation: 1, namespace');
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'orka-plan-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+
+describe('the Task and Agent of the deploy guide', () => {
+  test('are accepted as they are', () => {
+    const { code, stdout } = planned(smoke);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^Task demo-magic\/orka-live-sandbox-smoke: accepted\n {2}pool {6}acp-ws-codex-[0-9a-f]{16} \(workspace\)\n/,
+    );
+  });
+
+  test('give the stable JSON shape, the RuntimePool first', () => {
+    const result = json(smoke);
+    expect(Object.keys(result)).toEqual(['verdict', 'status', 'pool', 'poolClass', 'facts', 'objects', 'secrets']);
+    expect(Object.keys(result.pool ?? {})).toEqual([
+      'name',
+      'family',
+      'profileDigest',
+      'workspaceBindingDigest',
+      'runtimeImage',
+      'labels',
+    ]);
+    expect(result.objects.map(({ kind }) => kind)).toEqual([
+      'RuntimePool',
+      'Service',
+      ...Array<string>(5).fill('NetworkPolicy'),
+      'PodDisruptionBudget',
+      'SandboxTemplate',
+      'SandboxWarmPool',
+      'SandboxClaim',
+    ]);
+    expect(result.status).toMatchObject({
+      phase: 'Pending',
+      executionWorkspace: { phase: 'Pending', reason: 'WorkspacePending', reused: false },
+    });
+    expect(result.poolClass?.approved).toBe(true);
+  });
+
+  test('are told of what is not used, and of what the committed platform would say today', () => {
+    const { stdout } = planned(smoke);
+    expect(stdout).toMatch(/note .*spec.secretRef is not used/);
+    expect(stdout).toMatch(
+      /note .*with the switches of platform.yaml the Task would be refused today: .*--agent-sandbox-enabled/,
+    );
+  });
+
+  test('name nothing of the provider in the status', () => {
+    const { status, objects } = json(smoke);
+    const names = objects.filter(({ apiVersion }) => apiVersion.includes('agents.x-k8s.io')).map(({ metadata }) => metadata.name);
+    for (const name of names) expect(JSON.stringify(status)).not.toContain(name);
+  });
+});
+
+describe('live facts', () => {
+  test('come from the metadata where it has them, and are place-holders otherwise', () => {
+    const { facts } = json(live);
+    expect(facts['taskUid']).toEqual({ value: 'task-1', source: 'input' });
+    expect(facts['agentGeneration']).toEqual({ value: '4', source: 'input' });
+    expect(facts['poolName']?.source).toBe('input');
+    expect(facts['poolUid']?.source).toBe('placeholder');
+    expect(json(smoke).facts['poolName']?.source).toBe('placeholder');
+  });
+
+  test('can be given in a file', () => {
+    const given = file('facts.yaml', 'poolUid: pool-1\ncontrollerEpoch: 7\n');
+    const { facts } = json(live, '--facts', given);
+    expect(facts['poolUid']).toEqual({ value: 'pool-1', source: 'input' });
+    expect(facts['authSecretName']?.value).toContain('-auth-e7-');
+  });
+
+  test('mark the lines of the YAML that stand for something', () => {
+    const { stdout } = planned(live, '-o', 'yaml');
+    expect(stdout).toMatch(/orka.ai\/runtime-pool-uid: .* # live: poolUid\n/);
+    expect(stdout).toMatch(/orka.ai\/runtime-template-revision: sha256:[0-9a-f]{64} # live: templateRevision\n/);
+    expect(stdout).not.toMatch(/# live: poolName\n/);
+  });
+
+  test('change the pool with the Task', () => {
+    expect(json(live).pool?.name).not.toBe(json(live.replace('task-1', 'task-2')).pool?.name);
+  });
+});
+
+describe('a refused Task', () => {
+  const refused = smoke.replace('reusePolicy: none', 'reusePolicy: none, boot: true');
+
+  test('exits with 1 and still has the data, with nothing that would be created', () => {
+    const { code, stdout } = planned(refused, '-o', 'json');
+    expect(code).toBe(1);
+    const result = JSON.parse(stdout) as PlanResult;
+    expect(result).toMatchObject({ verdict: 'refused', pool: null, objects: [], secrets: [] });
+    expect(result.status).toMatchObject({
+      phase: 'Failed',
+      executionWorkspace: { phase: 'Failed', reason: 'WorkspaceValidationFailed', provider: 'agent-sandbox' },
+    });
+  });
+
+  test('says why, where and what instead', () => {
+    expect(planned(refused).stdout).toContain('spec.execution.workspace.boot: found true, allowed: false');
+  });
+
+  test('is refused by a switch that is off, by name', () => {
+    const { code, stdout } = planned(smoke, '--acp-workspace-dispatch-enabled=false');
+    expect(code).toBe(1);
+    expect(stdout).toContain('--acp-workspace-dispatch-enabled');
+  });
+
+  test.each([
+    ['templateRef', '{enabled: true, templateRef: {name: x}}'],
+    ['poolRef', '{enabled: true, poolRef: {name: x}}'],
+    ['snapshot', '{enabled: true, snapshot: {restoreURI: x}}'],
+    ['hibernation', '{enabled: true, hibernation: {processMode: fresh}}'],
+    ['onDetach', '{enabled: true, onDetach: Delete}'],
+    ['cleanupPolicy retain', '{enabled: true, cleanupPolicy: retain}'],
+    ['provider substrate', '{enabled: true, provider: substrate, templateRef: {name: x}}'],
+  ])('asked for %s', (_, workspace) => {
+    const { code, stdout } = planned(smoke.replace(/workspace: \{.*\}/, `workspace: ${workspace}`), '-o', 'json');
+    expect(code).toBe(1);
+    expect((JSON.parse(stdout) as PlanResult).status.executionWorkspace?.reason).toBe('WorkspaceValidationFailed');
+  });
+});
+
+describe('a class', () => {
+  const committed = readFileSync('dist/apply/0002-classes.k8s.yaml', 'utf8');
+
+  test('that is not approved leaves the verdict, and the Task would wait', () => {
+    const stale = file('class.yaml', committed.replace(/- sha256:\w{64}\n/, `- sha256:${'0'.repeat(64)}\n`));
+    const { code, stdout } = planned(smoke, '--class', stale);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/class .*\(not approved\)/);
+    expect(stdout).toMatch(/note .*not approved.*would wait/);
+  });
+
+  test('of another provider kind does not serve the Agent', () => {
+    const { code, stdout } = planned(smoke.replace('type: codex', 'type: claude'), '-o', 'json');
+    expect(code).toBe(1);
+    expect((JSON.parse(stdout) as PlanResult).status).toMatchObject({
+      execution: { reason: 'InvalidRuntimeProfile' },
+      message: expect.stringContaining('claude/standard'),
+    });
+  });
+});
+
+describe('refused with exit code 2, one message a problem and nothing on stdout:', () => {
+  test.each([
+    ['no Task', smoke.slice(0, smoke.indexOf('---')), /found "no Task", allowed: exactly one Task/],
+    ['two Tasks', `${smoke}---\n${smoke.slice(smoke.indexOf('---') + 4)}`, /exactly one Task/],
+    ['an unknown kind', `${smoke}---\napiVersion: v1\nkind: Pod\n`, /line \d+: kind: found "Pod", allowed: Task, Agent/],
+    ['a document that is no object', `${smoke}---\n- 1\n`, /a Kubernetes object with apiVersion and kind/],
+    [
+      'a missing Agent',
+      smoke.slice(smoke.indexOf('---')),
+      /Task demo-magic\/orka-live-sandbox-smoke: spec.agentRef: found {"name":"sandbox-codex-agent"}, allowed: an Agent in namespace demo-magic/,
+    ],
+    [
+      'an Agent of another namespace',
+      smoke.replace('sandbox-codex-agent, namespace: demo-magic', 'sandbox-codex-agent, namespace: other'),
+      /an Agent in namespace demo-magic .*other\/sandbox-codex-agent/,
+    ],
+    [
+      'one Agent twice',
+      `${smoke}---\n${smoke.slice(0, smoke.indexOf('---'))}`,
+      /found "two documents", allowed: each Agent once/,
+    ],
+    [
+      'an unknown field',
+      smoke.replace('timeout: 10m0s', 'timeOut: 10m0s'),
+      /Task orka-live-sandbox-smoke \(.*\): spec.timeOut: found "10m0s", allowed: no such field/,
+    ],
+    ['a bad name', smoke.replace('name: orka-live-sandbox-smoke', 'name: Not_A_Name'), /metadata.name: found "Not_A_Name"/],
+    ['malformed YAML', 'a: [1\n', /standard input:\d+:\d+/],
+    [
+      'an unknown reuse policy',
+      smoke.replace('reusePolicy: none', 'reusePolicy: always'),
+      /spec.execution.workspace.reusePolicy: found "always", allowed: .*none.*session/,
+    ],
+  ])('%s', (_, input, message) => {
+    const { code, stdout, stderr } = planned(input);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  test('every problem of a document is told at once', () => {
+    const { stderr } = planned(smoke.replace('timeout: 10m0s', 'timeOut: 1\n  colour: red'));
+    expect(stderr.match(/^error: /gm)).toHaveLength(2);
+  });
+
+  test('an unknown fact', () => {
+    expect(planned(smoke, '--facts', file('f.yaml', 'colour: red\n')).stderr).toMatch(
+      /f.yaml: colour: found "red", allowed: .*poolUid/,
+    );
+  });
+
+  test('an unknown output', () => {
+    expect(planned(smoke, '-o', 'xml')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  test('no file at all', () => {
+    expect(cli(['plan'])).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
+test('the output is the same whatever the order of the documents and files', () => {
+  const [agent = '', task = ''] = smoke.split('---\n');
+  const files = [file('agent.yaml', agent), file('task.yaml', task)];
+  const both = cli(['plan', '-f', files[0]!, '-f', files[1]!, '-o', 'yaml']).stdout;
+  expect(cli(['plan', '-f', files[1]!, '-f', files[0]!, '-o', 'yaml']).stdout).toBe(both);
+  expect(both.length).toBeGreaterThan(1000);
+});
+
+test('a list as kubectl prints it is read', () => {
+  const indented = smoke
+    .split('---\n')
+    .map((document) => `- ${document.trim().replaceAll('\n', '\n  ')}`)
+    .join('\n');
+  expect(planned(`apiVersion: v1\nkind: List\nitems:\n${indented}\n`).code).toBe(0);
+});

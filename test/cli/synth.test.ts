@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { cli } from '../support/cli.js';
+
+const root = resolve('.');
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'orka-synth-'));
+  cpSync('platform.yaml', join(folder, 'platform.yaml'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Path and text of every file of a folder. */
+function contents(of: string): readonly (readonly [string, string])[] {
+  return readdirSync(of, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+    .map((path) => [path.slice(of.length), readFileSync(path, 'utf8')]);
+}
+
+test('the committed output is what synth writes', () => {
+  expect(cli(['check']).stdout).toBe('');
+});
+
+test('the same bytes come out whatever the time zone, the locale, the folder and the environment', () => {
+  const env = {
+    TZ: 'Pacific/Chatham',
+    LANG: 'tr_TR.UTF-8',
+    LC_ALL: 'tr_TR.UTF-8',
+    CDK8S_DISABLE_SORT: '1',
+    CDK8S_RECORD_CONSTRUCT_METADATA: '1',
+    CDK8S_LEGACY_HASH: '1',
+  };
+  expect(cli(['synth'], { cwd: folder, env }).code).toBe(0);
+  expect(contents(join(folder, 'dist'))).toEqual(contents(join(root, 'dist')));
+});
+
+test('cdk8s synth writes the same bytes', () => {
+  cpSync('cdk8s.yaml', join(folder, 'cdk8s.yaml'));
+  symlinkSync(join(root, 'lib'), join(folder, 'lib'));
+  const { status, stderr } = spawnSync(join(root, 'node_modules/.bin/cdk8s'), ['synth'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, NODE_OPTIONS: '', CDK8S_CHECK_UPGRADE: 'false' },
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(contents(join(folder, 'dist'))).toEqual(contents(join(root, 'dist')));
+}, 60_000);
+
+test('only the paths of changed files are on stdout', () => {
+  expect(cli(['synth'], { cwd: folder }).stdout.split('\n').filter(Boolean)).toHaveLength(6);
+  expect(cli(['synth'], { cwd: folder }).stdout).toBe('');
+});
+
+describe('check', () => {
+  test('shows the lines of a stale file and exits with 1', () => {
+    cli(['synth'], { cwd: folder });
+    writeFileSync(join(folder, 'platform.yaml'), readFileSync('platform.yaml', 'utf8').replace('replicas: 0', 'replicas: 1'));
+    const { code, stdout } = cli(['check'], { cwd: folder });
+    expect(code).toBe(1);
+    expect(stdout).toContain('dist/apply/0001-install.k8s.yaml is not what synth writes');
+    expect(stdout).toMatch(/- {3}replicas: 0\n\+ {3}replicas: 1/);
+  });
+
+  test('names every missing file of an output that was never written', () => {
+    const { code, stdout } = cli(['check'], { cwd: folder });
+    expect(code).toBe(1);
+    expect(stdout).toContain('dist/kustomization.yaml is not there');
+  });
+});
+
+describe('refused with exit code 2, one message and nothing written:', () => {
+  test.each([
+    ['a platform that is not there', ['synth', '--platform', 'none.yaml'], /^error: none.yaml: found "ENOENT"/],
+    ['an unknown command', ['render'], /unknown command 'render'/],
+    ['an unknown option', ['synth', '--force'], /unknown option '--force'/],
+  ])('%s', (_, args, message) => {
+    const { code, stderr, stdout } = cli(args, { cwd: folder });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+    expect(existsSync(join(folder, 'dist'))).toBe(false);
+  });
+
+  test('a platform with an unknown key', () => {
+    writeFileSync(join(folder, 'platform.yaml'), `${readFileSync('platform.yaml', 'utf8')}colour: red\n`);
+    const { code, stderr } = cli(['synth'], { cwd: folder });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^error: platform.yaml: colour: found "red", allowed: /);
+    expect(existsSync(join(folder, 'dist'))).toBe(false);
+  });
+
+  test('an output folder that belongs to someone else', () => {
+    mkdirSync(join(folder, 'dist'));
+    writeFileSync(join(folder, 'dist/notes.txt'), 'mine');
+    const { code, stderr } = cli(['synth'], { cwd: folder });
+    expect(code).toBe(2);
+    expect(stderr).toContain('notes.txt');
+    expect(readdirSync(join(folder, 'dist'))).toEqual(['notes.txt']);
+    expect(readdirSync(folder).sort()).toEqual(['dist', 'platform.yaml']);
+  });
+});
+
+test('help shows examples and exits with 0', () => {
+  for (const command of ['synth', 'check', 'plan']) {
+    const { code, stdout } = cli([command, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/Examples?:\n {2}\$ /);
+  }
+});

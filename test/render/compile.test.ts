@@ -1,0 +1,317 @@
+import { describe, expect, test } from '@jest/globals';
+import { Testing } from 'cdk8s';
+import fc from 'fast-check';
+import type { ClassPatch, Manifest, RuntimePoolClassSpec } from '../../src/api/index.js';
+import { PlainPool } from '../../src/constructs/plain-pool.js';
+import { WorkspacePool } from '../../src/constructs/workspace-pool.js';
+import { RenderError } from '../../src/constructs/errors.js';
+import { factNames } from '../../src/domain/facts.js';
+import type { Facts, PlainFacts, WorkspaceFacts } from '../../src/domain/facts.js';
+import { placeholder } from '../../src/domain/placeholders.js';
+import { canonicalJson } from '../../src/lib/canonical-json.js';
+import type { Json } from '../../src/lib/json.js';
+import { classDigest, compile, objectsOf } from '../../src/render/compile.js';
+import { instantiate, renderedObjects } from '../../src/render/instantiate.js';
+import { poolClass, workspaceFacts } from '../support/objects.js';
+
+/** The same pool from the constructs alone. */
+function fromConstructs(
+  of: RuntimePoolClassSpec,
+  facts: Facts,
+): { objects: Manifest[]; secrets: unknown; templateRevision: string } {
+  const chart = Testing.chart();
+  if ('bootstrapNonce' in facts) {
+    const pool = new WorkspacePool(chart, 'pool', { poolClass: of, facts: facts });
+    const resources = [...pool.isolation.resources, pool.template.resource, pool.warmPool.resource, pool.claim.resource];
+    return {
+      objects: resources.map((resource) => resource.manifest()),
+      secrets: pool.secrets,
+      templateRevision: pool.templateRevision,
+    };
+  }
+  const pool = new PlainPool(chart, 'pool', { poolClass: of, facts: facts });
+  return {
+    objects: [...pool.isolation.resources, pool.deployment].map((resource) => resource.manifest()),
+    secrets: pool.secrets,
+    templateRevision: pool.templateRevision,
+  };
+}
+
+const label = fc.stringMatching(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/);
+const free = fc.string({ unit: 'grapheme', maxLength: 40 });
+const inLabels = ['poolNamespace', 'poolName', 'poolUid', 'poolKey', 'controllerEpoch', 'tokenGeneration'];
+const facts = (names: readonly string[]): fc.Arbitrary<Record<string, string>> =>
+  fc.record(Object.fromEntries(names.map((name) => [name, name.endsWith('Name') || inLabels.includes(name) ? label : free])));
+const classes: fc.Arbitrary<RuntimePoolClassSpec> = fc
+  .record({
+    kind: fc.constantFrom('codex' as const, 'opencode' as const),
+    disruptionBudget: fc.boolean(),
+    tolerations: fc.array(fc.record({ key: fc.constant('dedicated'), operator: fc.constant('Exists' as const) }), {
+      maxLength: 2,
+    }),
+    patched: fc.boolean(),
+  })
+  .map(({ kind, disruptionBudget, tolerations, patched }) => {
+    const base = poolClass();
+    const patches: ClassPatch[] = patched
+      ? [
+          {
+            target: { kind: 'SandboxTemplate' },
+            operations: [{ op: 'add', path: '/spec/podTemplate/spec/priorityClassName', value: 'agents' }],
+          },
+        ]
+      : [];
+    return poolClass({
+      providerKind: kind,
+      disruptionBudget,
+      patches,
+      pod: { ...base.pod, placement: { nodeSelector: {}, tolerations } },
+    });
+  });
+
+describe('instantiating a compiled class gives what the constructs give on the same facts', () => {
+  test('for workspace pools', () => {
+    fc.assert(
+      fc.property(classes, facts(factNames.workspace), (of, values) => {
+        const compiled = compile(of);
+        const pool = values as unknown as WorkspaceFacts;
+        const rendered = instantiate(compiled, pool, compiled.frozen);
+        expect({
+          objects: renderedObjects(rendered),
+          secrets: rendered.secrets,
+          templateRevision: rendered.templateRevision,
+        }).toEqual(fromConstructs(of, pool));
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('for plain pools', () => {
+    fc.assert(
+      fc.property(classes, facts(factNames.plain), fc.constantFrom(0, 1), (of, values, replicas) => {
+        const compiled = compile(of);
+        const pool = { ...values, replicas } as unknown as PlainFacts;
+        const rendered = instantiate(compiled, pool, compiled.frozen);
+        expect({
+          objects: renderedObjects(rendered),
+          secrets: rendered.secrets,
+          templateRevision: rendered.templateRevision,
+        }).toEqual(fromConstructs(of, pool));
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('a compiled class', () => {
+  test('differs from every pool of it only in whole leaves', () => {
+    const compiled = compile(poolClass());
+    const rendered = renderedObjects(instantiate(compiled, workspaceFacts(), compiled.frozen));
+    objectsOf(compiled.workspace).forEach(({ manifest, leaves }, index) => {
+      const differing = new Set(differences(manifest, rendered[index]));
+      expect([...differing].sort()).toEqual(leaves.map(({ path }) => path.join('/')).sort());
+    });
+  });
+
+  test('has the same digest every time, and another one after any change of its settings', () => {
+    const digest = classDigest(compile(poolClass()));
+    expect(classDigest(compile(poolClass()))).toBe(digest);
+    const changes: Partial<RuntimePoolClassSpec>[] = [
+      { disruptionBudget: false },
+      { attestation: 'AdmissionAware' },
+      { workspace: { maxArtifactBytes: 1 } },
+      {
+        patches: [{ target: { kind: 'Service' }, operations: [{ op: 'add', path: '/metadata/annotations', value: { a: 'b' } }] }],
+      },
+    ];
+    for (const change of changes) expect(classDigest(compile(poolClass(change)))).not.toBe(digest);
+  });
+
+  test('has a digest that does not depend on the digests that are approved', () => {
+    expect(classDigest(compile(poolClass({ approvedDigests: [`sha256:${'e'.repeat(64)}`] })))).toBe(
+      classDigest(compile(poolClass())),
+    );
+  });
+
+  test('names no Secret in any object that the provider sees', () => {
+    const compiled = compile(poolClass());
+    const values = workspaceFacts({ authSecretName: 'hidden-auth', providerSecretName: 'hidden-provider' });
+    const rendered = instantiate(compiled, values, compiled.frozen);
+    expect(JSON.stringify(renderedObjects(rendered))).not.toContain('hidden');
+    expect(rendered.secrets.map(({ manifest }) => manifest.metadata.name)).toEqual(['hidden-auth', 'hidden-provider']);
+  });
+
+  test('is refused when its settings look like a place-holder', () => {
+    const spec = poolClass();
+    const like = poolClass({ network: { ...spec.network, dns: { namespace: placeholder('poolName'), podLabels: { a: 'b' } } } });
+    expect(() => compile(like)).toThrow(expect.objectContaining({ code: 'fact-misplaced' }));
+  });
+
+  test('is refused with the field, what was found and what is allowed', () => {
+    const tagged = poolClass({
+      runtime: { image: 'registry.example/acp-codex:latest', adapterDigests: { a: `sha256:${'1'.repeat(64)}` } },
+    });
+    expect(() => compile(tagged)).toThrow(
+      /RuntimePoolClass codex\/standard: spec.runtime.image: found "registry.example\/acp-codex:latest", allowed: /,
+    );
+    const outside = poolClass({ providerProxy: { ...poolClass().providerProxy, url: 'http://evil.example:1337' } });
+    expect(() => compile(outside)).toThrow(/spec.providerProxy.url: found "http:\/\/evil.example:1337", allowed: .*vekil-system/);
+  });
+});
+
+describe('the revision of a template', () => {
+  const revision = (facts: WorkspaceFacts, spec = poolClass()) => {
+    const compiled = compile(spec);
+    return instantiate(compiled, facts, compiled.frozen).templateRevision;
+  };
+
+  test('is the canonical digest of the template without it', () => {
+    const compiled = compile(poolClass());
+    const { workload, templateRevision } = instantiate(compiled, workspaceFacts(), compiled.frozen);
+    const { podTemplate } = (
+      workload[0] as unknown as { spec: { podTemplate: { metadata: { annotations: Record<string, string> } } } }
+    ).spec;
+    const { 'orka.ai/runtime-template-revision': written, ...annotations } = podTemplate.metadata.annotations;
+    expect(written).toBe(templateRevision);
+    expect(canonicalJson({ ...podTemplate, metadata: { ...podTemplate.metadata, annotations } }).length).toBeGreaterThan(1000);
+  });
+
+  test.each([
+    'bootstrapPublicKey',
+    'bootstrapNonce',
+    'controllerEpoch',
+    'tokenGeneration',
+    'profileDigest',
+    'poolGeneration',
+  ] as const)('changes when only %s changes', (name) => {
+    expect(revision(workspaceFacts({ [name]: 'other' }))).not.toBe(revision(workspaceFacts()));
+  });
+
+  test('does not change with the names of objects around the Pod', () => {
+    expect(revision(workspaceFacts({ claimName: 'other', authSecretName: 'another' }))).toBe(revision(workspaceFacts()));
+  });
+});
+
+test('a pool that was frozen with other values than the class has is refused by field', () => {
+  const compiled = compile(poolClass());
+  expect(() => instantiate(compiled, workspaceFacts(), { ...compiled.frozen, image: 'other' })).toThrow(
+    /spec.runtime.image: found "other"/,
+  );
+  expect(() => instantiate(compiled, workspaceFacts(), { ...compiled.frozen, adapterDigests: {} })).toThrow(
+    expect.objectContaining({ code: 'frozen-value' }),
+  );
+});
+
+test('what two pools share is frozen', () => {
+  const compiled = compile(poolClass());
+  const [first] = instantiate(compiled, workspaceFacts(), compiled.frozen).isolation;
+  expect(() => ((first as unknown as { spec: { ports: { port: number }[] } }).spec.ports[0] = { port: 1 })).toThrow(TypeError);
+});
+
+describe('a patch of a class', () => {
+  const patched = (patch: ClassPatch) => compile(poolClass({ patches: [patch] }));
+  const template = (...operations: ClassPatch['operations'][number][]): ClassPatch => ({
+    target: { kind: 'SandboxTemplate' },
+    operations,
+  });
+  const env = '/spec/podTemplate/spec/containers/0/env';
+
+  test('is part of the compiled objects and of the revision', () => {
+    const compiled = patched(template({ op: 'add', path: '/spec/podTemplate/spec/priorityClassName', value: 'agents' }));
+    const facts = workspaceFacts();
+    const rendered = instantiate(compiled, facts, compiled.frozen);
+    expect(rendered.workload[0]).toHaveProperty('spec.podTemplate.spec.priorityClassName', 'agents');
+    const plain = compile(poolClass());
+    expect(rendered.templateRevision).not.toBe(instantiate(plain, facts, plain.frozen).templateRevision);
+  });
+
+  test('may add a variable, before or after those of the contract', () => {
+    for (const path of [`${env}/0`, `${env}/-`])
+      expect(() => patched(template({ op: 'add', path, value: { name: 'HTTPS_PROXY', value: '' } }))).not.toThrow();
+  });
+
+  test.each([
+    ['the name', { op: 'replace', path: '/metadata/name', value: 'x' }],
+    ['an identity label', { op: 'remove', path: '/metadata/labels/orka.ai~1runtime-pool-uid' }],
+    ['a label of the Pod', { op: 'add', path: '/spec/podTemplate/metadata/labels/x', value: 'y' }],
+    ['a fact in the environment', { op: 'replace', path: `${env}/4/value`, value: '7' }],
+    ['the whole environment', { op: 'replace', path: env, value: [] }],
+    ['everything', { op: 'replace', path: '/spec', value: {} }],
+    ['a fact, by copying it', { op: 'copy', from: `${env}/4`, path: `${env}/-` }],
+    [
+      'an annotation that carries a fact',
+      { op: 'remove', path: '/spec/podTemplate/metadata/annotations/orka.ai~1runtime-profile-digest' },
+    ],
+  ] as const)('may not touch %s', (_, operation) => {
+    expect(() => patched(template(operation))).toThrow(expect.objectContaining({ code: 'patch-refused' }));
+  });
+
+  test.each([
+    ['a selector', 'NetworkPolicy', 'deny-all', '/spec/podSelector/matchLabels/x'],
+    ['the directions of a policy', 'NetworkPolicy', 'control-in', '/spec/policyTypes/-'],
+    ['the selector of the Service', 'Service', undefined, '/spec/selector/x'],
+  ])('may not touch %s', (_, kind, suffix, path) => {
+    const patch: ClassPatch = { target: { kind, ...(suffix ? { suffix } : {}) }, operations: [{ op: 'add', path, value: 'y' }] };
+    expect(() => patched(patch)).toThrow(expect.objectContaining({ code: 'patch-refused' }));
+  });
+
+  test('may open another port of the proxy, which stays a reviewed rule', () => {
+    const compiled = patched({
+      target: { kind: 'NetworkPolicy', suffix: 'provider-proxy-egress' },
+      operations: [{ op: 'add', path: '/spec/egress/0/ports/-', value: { protocol: 'TCP', port: 443 } }],
+    });
+    expect(JSON.stringify(compiled.workspace.isolation)).toContain('443');
+  });
+
+  test.each([
+    ['a rule without peers', '/spec/egress/0/to', []],
+    ['a rule without ports', '/spec/egress/0/ports', []],
+  ])('is refused when it leaves %s', (_, path, value) => {
+    const patch: ClassPatch = {
+      target: { kind: 'NetworkPolicy', suffix: 'dns-egress' },
+      operations: [{ op: 'replace', path, value }],
+    };
+    expect(() => patched(patch)).toThrow(expect.objectContaining({ code: 'rule-violated' }));
+  });
+
+  test.each([
+    ['a second container', { op: 'add', path: '/spec/podTemplate/spec/containers/-', value: { name: 'x', image: 'x' } }],
+    ['a host path', { op: 'add', path: '/spec/podTemplate/spec/volumes/-', value: { name: 'x', hostPath: { path: '/' } } }],
+    ['more privileges', { op: 'replace', path: '/spec/podTemplate/spec/containers/0/securityContext/privileged', value: true }],
+    ['a service account token', { op: 'replace', path: '/spec/podTemplate/spec/automountServiceAccountToken', value: true }],
+    [
+      'a credential from a Secret',
+      { op: 'add', path: `${env}/-`, value: { name: 'K', valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } } },
+    ],
+    ['managed network policies', { op: 'replace', path: '/spec/networkPolicyManagement', value: 'Managed' }],
+  ] as const)('is refused when it brings %s', (_, operation) => {
+    expect(() => patched(template(operation))).toThrow(expect.objectContaining({ code: 'rule-violated' }));
+  });
+
+  test('applies as a whole or not at all', () => {
+    const failing = template(
+      { op: 'add', path: '/spec/podTemplate/spec/priorityClassName', value: 'x' },
+      { op: 'test', path: '/spec/service', value: true },
+    );
+    expect(() => patched(failing)).toThrow(expect.objectContaining({ code: 'patch-failed' }));
+  });
+
+  test('names exactly one object', () => {
+    expect(() =>
+      patched({ target: { kind: 'NetworkPolicy' }, operations: [{ op: 'test', path: '/kind', value: 'NetworkPolicy' }] }),
+    ).toThrow(/suffix deny-all/);
+    expect(() => patched({ target: { kind: 'Ingress' }, operations: [{ op: 'test', path: '/kind', value: 'x' }] })).toThrow(
+      RenderError,
+    );
+  });
+});
+
+function differences(a: Json | undefined, b: Json | undefined, path = ''): string[] {
+  if (typeof a === 'object' && a !== null && typeof b === 'object' && b !== null) {
+    const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+    return [...names].flatMap((name) =>
+      differences((a as Record<string, Json>)[name], (b as Record<string, Json>)[name], path === '' ? name : `${path}/${name}`),
+    );
+  }
+  return a === b ? [] : [path];
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { CodedError } from '../../src/lib/errors.js';
+import { readPlatform } from '../../src/render/platform.js';
+
+const file = readFileSync('platform.yaml', 'utf8');
+const read = (text: string) => readPlatform(text, 'platform.yaml');
+
+test('the committed platform is read with every default filled in', () => {
+  expect(read(file)).toMatchSnapshot();
+});
+
+describe('a platform is refused, with the file and the field, when', () => {
+  test.each([
+    ['a key is unknown', file.replace('version: 1', 'version: 1\ncolour: red'), /^platform.yaml: colour: found "red"/],
+    [
+      'a nested key is unknown',
+      file.replace('    providerKind: codex', '    providerKind: codex\n    pod: {cpu: 2}'),
+      /classes.codex-standard.pod.cpu/,
+    ],
+    [
+      'an image has a tag',
+      file.replace(/@sha256:c0dec0de\w*/, ':latest'),
+      /classes.codex-standard.runtime.image: found "registry.example\/orka-workspaces\/acp-codex:latest"/,
+    ],
+    ['the version is another one', file.replace('version: 1', 'version: 2'), /version: found 2/],
+    ['a class is missing its runtime', file.replace(/ {4}runtime:[\s\S]*$/, ''), /classes.codex-standard.runtime: found nothing/],
+    [
+      'Tasks and sandboxes share a namespace',
+      file.replace('runtime: orka-runtimes', 'runtime: demo-magic'),
+      /namespaces.runtime: found "demo-magic"/,
+    ],
+    ['a class has a bad name', file.replace('codex-standard:', 'Codex_Standard:'), /classes: found "Codex_Standard"/],
+    ['it is no YAML', 'version: [1', /platform.yaml:\d+:\d+/],
+    ['a key stands twice', `${file}\nversion: 1\n`, /platform.yaml:\d+:\d+/],
+    ['there are two documents', `${file}\n---\nversion: 1\n`, /2 documents/],
+    ['it is empty', '', /0 documents/],
+  ])('%s', (_, text, message) => {
+    expect(() => read(text)).toThrow(message);
+    expect(() => read(text)).toThrow(CodedError);
+  });
+
+  test('two classes are for one provider kind and resource class', () => {
+    const second = file.slice(file.indexOf('  codex-standard:')).replace('codex-standard', 'codex-again');
+    expect(() => read(`${file}${second}`)).toThrow(
+      /classes.codex-standard: found "codex\/standard", allowed: one class for each .*codex-again/,
+    );
+  });
+});

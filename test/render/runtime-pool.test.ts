@@ -1,0 +1,85 @@
+import { expect, test } from '@jest/globals';
+import type { Agent, Manifest, ProviderKind, RuntimePool, Task } from '../../src/api/index.js';
+import { frozenByClass, frozenByPool } from '../../src/domain/frozen.js';
+import { poolMismatch } from '../../src/domain/pool-match.js';
+import { planTask } from '../../src/domain/plan.js';
+import type { Plan } from '../../src/domain/plan.js';
+import { renderRuntimePool } from '../../src/render/runtime-pool.js';
+import { agent, poolClass, task } from '../support/objects.js';
+import { readVectors } from '../support/vectors.js';
+import type { Vector } from '../support/vectors.js';
+
+interface EnsureInput {
+  readonly agent: Agent;
+  readonly task: Task;
+  readonly sessionUID: string;
+  readonly runtimeNamespace: string;
+  readonly existing: RuntimePool | null;
+}
+interface EnsureOutput {
+  readonly created?: Manifest;
+  readonly error?: true;
+  readonly permanentValidationError?: boolean;
+}
+const { vectors } = readVectors<{ vectors: Vector<EnsureInput, EnsureOutput>[] }>('pool-ensure');
+const plans = readVectors<{
+  vectors: Vector<
+    { images: Record<ProviderKind, string> },
+    { image: string; profile: { adapterDigests: Record<string, string> } }
+  >[];
+}>('plans');
+
+const deviations: Readonly<Record<string, string>> = {
+  'create-runtime-namespace-empty': 'the runtime namespace comes from the class and is never empty',
+  'create-substrate-template-in-runtime-namespace': 'substrate is not available in this version, so its plan never gets here',
+};
+
+function plan({ agent, task, sessionUID }: EnsureInput): Plan {
+  const kind = agent.spec.runtime?.type ?? 'codex';
+  const plain = plans.vectors.find(({ name }) => name === `${kind}-plain`)?.output;
+  const planned = planTask({
+    task,
+    agent,
+    sessionUID,
+    defaultProvider: 'agent-sandbox',
+    poolClass: poolClass({
+      providerKind: kind,
+      runtime: { image: plain?.image ?? '', adapterDigests: plain?.profile.adapterDigests ?? {} },
+    }),
+  });
+  if ('problem' in planned) throw new Error(JSON.stringify(planned.problem));
+  return planned;
+}
+
+const checked = vectors.filter(({ name }) => !(name in deviations)).map((vector) => ({ ...vector }));
+
+test.each(checked.filter(({ output }) => output.created))(
+  'a RuntimePool is created as the golden value, but for the class it records: $name',
+  ({ input, output }) => {
+    const digest = `sha256:${'d'.repeat(64)}` as const;
+    const demandedAt = output.created?.metadata.annotations?.['orka.ai/acp-last-demand-at'] ?? '';
+    const created = renderRuntimePool(plan(input), { poolClass: { name: 'codex-standard', digest }, demandedAt });
+    const { 'orka.ai/runtime-pool-class': recorded, ...annotations } = created.metadata.annotations ?? {};
+    expect({ ...created, metadata: { ...created.metadata, annotations } }).toEqual(output.created);
+    expect(recorded).toBe(`codex-standard@${digest}`);
+  },
+);
+
+test('a rendered RuntimePool is frozen with what its class has', () => {
+  const spec = poolClass();
+  const planned = planTask({ task: task(), agent: agent(), poolClass: spec, defaultProvider: '' });
+  if ('problem' in planned) throw new Error(JSON.stringify(planned.problem));
+  const pool = renderRuntimePool(planned, {
+    poolClass: { name: 'c', digest: `sha256:${'d'.repeat(64)}` },
+    demandedAt: '1970-01-01T00:00:00Z',
+  });
+  expect(frozenByPool((pool as unknown as RuntimePool).spec)).toEqual(frozenByClass(spec));
+});
+
+test.each(checked.filter(({ input }) => input.existing))(
+  'an existing RuntimePool is compared as the golden value: $name',
+  ({ input, output }) => {
+    const mismatch = input.existing ? poolMismatch(input.existing, plan(input)) : undefined;
+    expect(mismatch?.permanent).toBe(output.error ? output.permanentValidationError : undefined);
+  },
+);
