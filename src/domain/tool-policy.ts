@@ -106,3 +106,28 @@ export function toolPolicyProblem(
 function sameSet(a: readonly string[], b: readonly string[]): boolean {
   return new Set(a).size === b.length && b.every((item) => a.includes(item));
 }
+
+/** A tool as the supervisor is told of it. */
+export type ToolDescriptor = {
+  readonly name: string;
+  readonly source: 'provider_native';
+  readonly effect: 'read_only' | 'consequential';
+};
+
+const consequential = new Set(['bash', 'edit', 'write', 'apply_patch']);
+
+/** The agent's own tools that a list leaves; an unrestricted policy names none. Source: dispatch.md §5.4. */
+export function descriptorsOf({ allowed, disallowed, allowBash }: ToolPolicy): readonly ToolDescriptor[] {
+  const denied = new Set((disallowed ?? []).map((tool) => tool.toLowerCase()));
+  return (allowed ?? [])
+    .filter((tool) => isNative(tool) && !denied.has(tool.toLowerCase()) && (allowBash || tool.toLowerCase() !== 'bash'))
+    .map((name) => ({
+      name,
+      source: 'provider_native',
+      effect: consequential.has(name.toLowerCase()) ? 'consequential' : 'read_only',
+    }));
+}
+
+function isNative(tool: string): boolean {
+  return openCodeNative.has(tool.toLowerCase());
+}
