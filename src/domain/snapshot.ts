@@ -2,7 +2,7 @@ import type { Agent, AgentExecutionBinding, Task } from '../api/index.js';
 import { protocolVersion } from '../api/index.js';
 import { canonicalJson } from '../lib/canonical-json.js';
 import { normalizeDuration } from '../lib/duration.js';
-import type { Json, JsonObject } from '../lib/json.js';
+import type { JsonObject } from '../lib/json.js';
 import { digestOf } from '../lib/sha256.js';
 import type { WorkspaceBinding } from './binding.js';
 import { domainDigest, promptId, taskRequestDigest, toolDescriptorsDigest } from './digests.js';
@@ -94,7 +94,7 @@ export function attemptDigest(task: Task, agent: Agent, plan: Plan, snapshot: Sn
     agentGeneration: agent.metadata.generation ?? 0,
     agentConfiguration: { ...plan.configuration },
     runtimeProfileDigest: plan.profileDigest,
-    workspace: task.spec.workspace ? (withoutZeros(task.spec.workspace)) : null,
+    workspace: task.spec.workspace ? withoutZeros(task.spec.workspace) : null,
     bindingDigest: bound,
     snapshotDigest: snapshot.digest,
   });
@@ -110,7 +110,7 @@ function agentIdentity({ metadata }: Agent) {
 }
 
 /** What the supervisor is told about tools; it computes the three digests again. Source: dispatch.md §5.4. */
-export function mcpConfiguration({ toolPolicy, profile }: Plan): JsonObject {
+function mcpConfiguration({ toolPolicy, profile }: Plan): JsonObject {
   const tools = descriptorsOf(toolPolicy);
   return {
     toolPolicyDigest: profile.toolPolicyDigest,
