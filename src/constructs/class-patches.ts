@@ -1,9 +1,8 @@
-import type { V1PodSpec } from '@kubernetes/client-node';
-import type { ClassPatch, Manifest } from '../api/index.js';
-import { isObject, pointerSteps } from '../lib/json.js';
+import type { ClassPatch } from '../api/index.js';
+import { annotationKeys } from '../domain/labels.js';
+import { pointerSteps, valueAt } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
 import { RenderError } from './errors.js';
-import { applyPatch, touches } from './patch.js';
 import type { PatchOperation } from './patch.js';
 import type { Resource } from './resource.js';
 
@@ -13,88 +12,95 @@ export interface PatchTarget {
   /** The part of its name after the pool, where a pool has several of that kind. */
   readonly suffix?: string;
   readonly resource: Resource;
-  /** Runs every rule of the kind again. */
-  readonly recheck: (object: Manifest) => void;
 }
 
-/** Identity, selection and direction: what a patch may never change, whatever the class says. */
-const identity = [
-  '/apiVersion',
-  '/kind',
-  '/metadata/name',
-  '/metadata/namespace',
-  '/metadata/labels',
-  '/spec/replicas',
-  '/spec/selector',
-  '/spec/podSelector',
-  '/spec/policyTypes',
-  '/spec/sandboxTemplateRef',
-  '/spec/warmPoolRef',
-  '/spec/clusterIP',
+/** Paths of a Pod that have nothing to do with identity, credentials or isolation. `*` is one step, `**` any number, also none. */
+const ofPod = [
+  'metadata/annotations/*',
+  'spec/affinity/**',
+  'spec/containers/0/env/*',
+  'spec/containers/0/livenessProbe/failureThreshold',
+  'spec/containers/0/livenessProbe/initialDelaySeconds',
+  'spec/containers/0/livenessProbe/periodSeconds',
+  'spec/containers/0/livenessProbe/timeoutSeconds',
+  'spec/containers/0/readinessProbe/periodSeconds',
+  'spec/containers/0/startupProbe/failureThreshold',
+  'spec/containers/0/startupProbe/periodSeconds',
+  'spec/containers/0/volumeMounts/*',
+  'spec/hostUsers',
+  'spec/imagePullSecrets/**',
+  'spec/nodeSelector/*',
+  'spec/preemptionPolicy',
+  'spec/priorityClassName',
+  'spec/schedulerName',
+  'spec/terminationGracePeriodSeconds',
+  'spec/tolerations/**',
+  'spec/topologySpreadConstraints/**',
+  'spec/volumes/*',
 ];
-const podTemplates = ['/spec/podTemplate', '/spec/template'];
-const secretVolumes = ['pool-auth', 'provider-capability'];
 
-/** Applies the patches of a class to its objects, each strictly and as a whole, and checks all rules again. */
+/**
+ * What a class may patch, by kind. A list of what is allowed, since a list of what is not would always be too short: image, resources,
+ * labels, selectors, names, live values and everything about the claim are settings, or nobody's business.
+ */
+export const patchable: Readonly<Record<string, readonly string[]>> = {
+  SandboxTemplate: ['metadata/annotations/**', ...ofPod.map((path) => `spec/podTemplate/${path}`)],
+  Deployment: ['metadata/annotations/**', ...ofPod.map((path) => `spec/template/${path}`)],
+  NetworkPolicy: ['metadata/annotations/**', 'spec/egress/**', 'spec/ingress/**'],
+  Service: ['metadata/annotations/**'],
+  PodDisruptionBudget: ['metadata/annotations/**'],
+};
+
+/** The policy that closes everything stays as it is. */
+const untouchable = ['deny-all'];
+
+/** Lists to which a patch may only add; what is there belongs to the contract. */
+const appendOnly = ['env', 'volumes', 'volumeMounts'];
+
+/** Applies the patches of a class to its objects, each strictly and as a whole. The rules of each object run again. */
 export function applyClassPatches(at: string, patches: readonly ClassPatch[], targets: readonly PatchTarget[]): void {
   patches.forEach((patch, index) => {
     const where = `${at}/patches[${index}]`;
-    const target = targetOf(where, patch.target, targets);
-    const operations = patch.operations as readonly PatchOperation[];
-    let document = target.resource.manifest();
-    for (const operation of operations) {
-      const now = document;
-      const touched = touches(operation, protectedIn(now), (path) => isInList(now, path));
-      if (touched !== undefined) {
-        throw new RenderError('patch-refused', {
-          at: where,
-          field: 'operations',
-          found: operation,
-          allowed: `operations that leave ${touched} alone`,
-        });
-      }
-      document = applyPatch(where, document, [operation]);
-    }
-    target.resource.patch(operations);
-    target.recheck(document);
+    const { kind, resource } = targetOf(where, patch.target, targets);
+    const before = resource.manifest();
+    for (const operation of patch.operations as readonly PatchOperation[]) checkOperation(where, kind, before, operation);
+    resource.patch(patch.operations as readonly PatchOperation[]);
   });
 }
 
 function targetOf(at: string, wanted: ClassPatch['target'], targets: readonly PatchTarget[]): PatchTarget {
-  const matching = targets.filter(
+  const open = targets.filter(({ kind, suffix }) => kind in patchable && !untouchable.includes(suffix ?? ''));
+  const matching = open.filter(
     ({ kind, suffix }) => kind === wanted.kind && (wanted.suffix === undefined || suffix === wanted.suffix),
   );
   const [target] = matching;
   if (target && matching.length === 1) return target;
-  const named = targets.map(({ kind, suffix }) => (suffix ? `${kind} with suffix ${suffix}` : kind));
+  const named = open.map(({ kind, suffix }) => (suffix ? `${kind} with suffix ${suffix}` : kind));
   throw new RenderError('patch-refused', { at, field: 'target', found: wanted, allowed: `exactly one of ${named.join(', ')}` });
 }
 
-/** Pointers of everything in an object that carries identity or a fact, where it stands right now. */
-function protectedIn(object: Manifest): readonly string[] {
-  return [...identity, ...podTemplates.flatMap((at) => protectedInPod(object, at))];
+function checkOperation(at: string, kind: string, before: Json, operation: PatchOperation): void {
+  const { op, path, from } = operation;
+  if (op === 'test') return;
+  const refuse = (allowed: string): never => {
+    throw new RenderError('patch-refused', { at, field: 'operations', found: operation, allowed });
+  };
+  const allowed = patchable[kind] ?? [];
+  for (const touched of [path, ...(op === 'move' ? [from ?? ''] : [])]) {
+    const steps = pointerSteps(touched);
+    if (!allowed.some((pattern) => fits(pattern.split('/'), steps))) refuse(`operations on ${allowed.join(', ')}`);
+    if (Object.values(annotationKeys).some((key) => steps.at(-1) === key)) refuse('annotations that are not ours');
+    const list = steps.at(-2) ?? '';
+    if (appendOnly.includes(list) && op !== 'add') refuse(`adding to ${list}`);
+    if (list === 'nodeSelector' && valueAt(before, steps) !== undefined) refuse('keys of nodeSelector that are not there yet');
+  }
+  if (op === 'copy') refuse('add, remove, replace, move and test: a copy could carry a live value');
 }
 
-function protectedInPod(object: Manifest, at: string): readonly string[] {
-  const template = valueAt(object, pointerSteps(at));
-  if (!isObject(template)) return [];
-  const spec = template['spec'] as unknown as V1PodSpec;
-  const own = [`${at}/metadata/labels`, `${at}/metadata/annotations`];
-  spec.containers.forEach(({ env = [] }, c) =>
-    env.forEach(({ name }, e) => (name.startsWith('ORKA_ACP_') ? own.push(`${at}/spec/containers/${c}/env/${e}`) : undefined)),
-  );
-  (spec.volumes ?? []).forEach(({ name }, v) => (secretVolumes.includes(name) ? own.push(`${at}/spec/volumes/${v}`) : undefined));
-  return own;
-}
-
-function isInList(document: Json, path: string): boolean {
-  return Array.isArray(valueAt(document, pointerSteps(path).slice(0, -1)));
-}
-
-function valueAt(document: Json, steps: readonly string[]): Json | undefined {
-  return steps.reduce<Json | undefined>(
-    (value, step) =>
-      Array.isArray(value) ? (value as readonly Json[])[Number(step)] : isObject(value) ? value[step] : undefined,
-    document,
-  );
+function fits(pattern: readonly string[], steps: readonly string[]): boolean {
+  const [head, ...rest] = pattern;
+  if (head === undefined) return steps.length === 0;
+  if (head === '**') return true;
+  const [step, ...others] = steps;
+  return step !== undefined && (head === '*' || head === step) && fits(rest, others);
 }

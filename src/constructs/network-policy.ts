@@ -1,8 +1,9 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
+import type { Manifest } from '../api/index.js';
 import { Resource } from './resource.js';
 import { networkPolicyRules } from './rules/network-policy.js';
-import { enforce } from './rules/rule.js';
+import type { Rule } from './rules/rule.js';
 
 /** Which objects a selector means. All given terms must hold; `{}` means all. */
 export interface LabelSelector {
@@ -53,6 +54,8 @@ export interface NetworkPolicyProps {
    * @default false
    */
   readonly allowOpenRules?: boolean;
+  /** Rules of your own. @default - none */
+  readonly rules?: readonly Rule<Manifest>[];
 }
 
 /** A NetworkPolicy whose directions follow from what is given, and whose rules mean what they say. */
@@ -62,19 +65,23 @@ export class NetworkPolicy extends Construct {
 
   constructor(scope: Construct, id: string, props: NetworkPolicyProps) {
     super(scope, id);
-    this.resource = new Resource(this, 'Resource', {
-      apiVersion: 'networking.k8s.io/v1',
-      kind: 'NetworkPolicy',
-      metadata: props.metadata,
-      spec: {
-        podSelector: props.podSelector,
-        policyTypes: [...(props.ingress ? ['Ingress'] : []), ...(props.egress ? ['Egress'] : [])],
-        ingress: props.ingress,
-        egress: props.egress,
+    const own = props.allowOpenRules ? networkPolicyRules.filter((rule) => rule.kind !== 'policy') : networkPolicyRules;
+    this.resource = new Resource(
+      this,
+      'Resource',
+      {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'NetworkPolicy',
+        metadata: props.metadata,
+        spec: {
+          podSelector: props.podSelector,
+          policyTypes: [...(props.ingress ? ['Ingress'] : []), ...(props.egress ? ['Egress'] : [])],
+          ingress: props.ingress,
+          egress: props.egress,
+        },
       },
-    });
+      [...own, ...(props.rules ?? [])],
+    );
     this.name = this.resource.name;
-    const rules = props.allowOpenRules ? networkPolicyRules.filter((rule) => rule.kind !== 'policy') : networkPolicyRules;
-    enforce(this.node.path, rules, this.resource.manifest());
   }
 }

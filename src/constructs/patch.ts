@@ -1,6 +1,6 @@
 import jsonpatch from 'jsonpatch';
 import type { Json } from '../lib/json.js';
-import { pointerSteps } from '../lib/json.js';
+import { equalJson, pointerSteps, valueAt } from '../lib/json.js';
 import { RenderError } from './errors.js';
 
 /** One RFC 6902 operation. */
@@ -19,7 +19,8 @@ export function applyPatch<T>(at: string, document: T, operations: readonly Patc
   let result: T = document;
   operations.forEach((operation, index) => {
     try {
-      result = jsonpatch.apply_patch<T>(result, structuredClone([operation]));
+      if (operation.op === 'test') assertHolds(result as Json, operation);
+      else result = jsonpatch.apply_patch<T>(result, structuredClone([operation]));
     } catch (cause) {
       throw new RenderError(
         'patch-failed',
@@ -36,27 +37,9 @@ export function applyPatch<T>(at: string, document: T, operations: readonly Patc
   return result;
 }
 
-/**
- * The first of these pointers at, above or below which an operation changes something, if any. Inserting into a list only moves what
- * follows; it touches what holds the list, but none of its elements.
- */
-export function touches(
-  operation: PatchOperation,
-  pointers: readonly string[],
-  isListElement: (path: string) => boolean,
-): string | undefined {
-  const { op, path, from = '' } = operation;
-  if (op === 'test') return undefined;
-  const steps = pointers.map((pointer) => ({ pointer, steps: pointerSteps(pointer) }));
-  const inserts = op === 'add' && isListElement(path);
-  const written = pointerSteps(path);
-  const touched = inserts
-    ? steps.find((one) => startsWith(written.slice(0, -1), one.steps))
-    : steps.find((one) => startsWith(written, one.steps) || startsWith(one.steps, written));
-  const read = op === 'move' || op === 'copy' ? pointerSteps(from) : undefined;
-  return (touched ?? (read && steps.find((one) => startsWith(read, one.steps) || startsWith(one.steps, read))))?.pointer;
-}
-
-function startsWith(path: readonly string[], prefix: readonly string[]): boolean {
-  return path.length >= prefix.length && prefix.every((step, index) => step === path[index]);
+/** jsonpatch's own comparison takes any two objects for equal. */
+function assertHolds(document: Json, { path, value }: PatchOperation): void {
+  const found = valueAt(document, pointerSteps(path));
+  if (value === undefined || found === undefined || !equalJson(found, value))
+    throw new Error(`test found ${JSON.stringify(found)}`);
 }

@@ -8,7 +8,6 @@ import { isolationTargets, PoolIsolation } from './pool-isolation.js';
 import { Resource } from './resource.js';
 import { identityRules } from './rules/names.js';
 import { poolRules } from './rules/pool.js';
-import { enforce } from './rules/rule.js';
 import { secretShapes } from './secret-shape.js';
 import type { SecretShape } from './secret-shape.js';
 import { supervisorPod } from './supervisor-pod.js';
@@ -33,31 +32,31 @@ export class PlainPool extends Construct {
   constructor(scope: Construct, id: string, { poolClass, facts }: PlainPoolProps) {
     super(scope, id);
     this.isolation = new PoolIsolation(this, 'isolation', { poolClass, facts });
-    this.deployment = new Resource(this, 'deployment', {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: facts.baseName, namespace: poolClass.network.runtimeNamespace, labels: { ...commonLabels(facts) } },
-      spec: {
-        replicas: facts.replicas,
-        strategy: { type: 'Recreate' },
-        minReadySeconds: 2,
-        progressDeadlineSeconds: 120,
-        revisionHistoryLimit: 1,
-        selector: { matchLabels: { [labelKeys.poolKey]: facts.poolKey } },
-        template: supervisorPod(poolClass, facts),
+    this.deployment = new Resource(
+      this,
+      'deployment',
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: facts.baseName, namespace: poolClass.network.runtimeNamespace, labels: { ...commonLabels(facts) } },
+        spec: {
+          replicas: facts.replicas,
+          strategy: { type: 'Recreate' },
+          minReadySeconds: 2,
+          progressDeadlineSeconds: 120,
+          revisionHistoryLimit: 1,
+          selector: { matchLabels: { [labelKeys.poolKey]: facts.poolKey } },
+          template: supervisorPod(poolClass, facts),
+        },
       },
-    });
+      [...identityRules, ...poolRules],
+    );
     this.secrets = secretShapes(poolClass, facts);
-    const rules = [...identityRules, ...poolRules];
     applyClassPatches(
       this.node.path,
-      poolClass.patches.filter(({ target }) => !['SandboxTemplate', 'SandboxWarmPool', 'SandboxClaim'].includes(target.kind)),
-      [
-        ...isolationTargets(this.isolation),
-        { kind: 'Deployment', resource: this.deployment, recheck: (object) => enforce(this.deployment.node.path, rules, object) },
-      ],
+      poolClass.patches.filter(({ target }) => target.kind !== 'SandboxTemplate'),
+      [...isolationTargets(this.isolation), { kind: 'Deployment', resource: this.deployment }],
     );
     this.templateRevision = seal(this.deployment, 'Deployment');
-    enforce(this.deployment.node.path, rules, this.deployment.manifest());
   }
 }

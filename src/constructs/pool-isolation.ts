@@ -7,8 +7,7 @@ import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from './networ
 import type { PatchTarget } from './class-patches.js';
 import { Resource } from './resource.js';
 import { identityRules } from './rules/names.js';
-import { networkPolicyRules } from './rules/network-policy.js';
-import { enforce } from './rules/rule.js';
+import { poolNetworkRules } from './rules/pool-network.js';
 import { controlPort } from './supervisor-pod.js';
 
 /** Props of {@link PoolIsolation}. */
@@ -36,9 +35,11 @@ export class PoolIsolation extends Construct {
     });
     const tcp = (port: number) => ({ protocol: 'TCP' as const, port });
     const egress = (name: string, suffix: string, rule: NetworkPolicyEgressRule) =>
-      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, egress: [rule] }).resource;
+      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, egress: [rule], rules: poolNetworkRules })
+        .resource;
     const ingress = (name: string, suffix: string, rule: NetworkPolicyIngressRule) =>
-      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, ingress: [rule] }).resource;
+      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, ingress: [rule], rules: poolNetworkRules })
+        .resource;
     const controller = inNamespace(network.controller.namespace, controllerRole);
 
     const service = new Resource(this, 'service', {
@@ -84,13 +85,9 @@ export class PoolIsolation extends Construct {
 
 /** The isolation's objects as patches name them; NetworkPolicies by suffix. */
 export function isolationTargets(isolation: PoolIsolation): readonly PatchTarget[] {
-  return isolation.resources.map((resource) => {
-    const policy = resource.kind === 'NetworkPolicy';
-    return {
-      kind: resource.kind,
-      ...(policy ? { suffix: resource.node.scope?.node.id ?? '' } : {}),
-      resource,
-      recheck: (object) => enforce(resource.node.path, policy ? networkPolicyRules : identityRules, object),
-    };
-  });
+  return isolation.resources.map((resource) => ({
+    kind: resource.kind,
+    ...(resource.kind === 'NetworkPolicy' ? { suffix: resource.node.scope?.node.id ?? '' } : {}),
+    resource,
+  }));
 }

@@ -8,6 +8,8 @@ import { isClusterScoped } from './cluster-scoped.js';
 import { RenderError } from './errors.js';
 import { applyPatch } from './patch.js';
 import type { PatchOperation } from './patch.js';
+import { enforce } from './rules/rule.js';
+import type { Rule } from './rules/rule.js';
 
 export interface ResourceProps {
   readonly apiVersion: string;
@@ -27,11 +29,17 @@ export interface ResourceProps {
 export class Resource extends ApiObject {
   readonly #body: JsonObject;
   readonly #operations: PatchOperation[] = [];
+  readonly #rules: readonly Rule<Manifest>[];
+  readonly #at: string;
 
-  constructor(scope: Construct, id: string, props: ResourceProps) {
+  /** `rules` are checked now and after every patch; the construct that owns the resource answers for what is wrong. */
+  constructor(scope: Construct, id: string, props: ResourceProps, rules: readonly Rule<Manifest>[] = []) {
     super(scope, id, props);
     const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...body } = props;
-    this.#body = plain(this.node.path, body, []) as JsonObject;
+    this.#at = id === 'Resource' ? (this.node.scope?.node.path ?? id) : this.node.path;
+    this.#body = plain(this.#at, body, []) as JsonObject;
+    this.#rules = rules;
+    enforce(this.#at, rules, this.manifest());
   }
 
   /** Strict RFC 6902, all or nothing, applied in order. Throws `patch-failed`. */
@@ -39,9 +47,9 @@ export class Resource extends ApiObject {
     this.patch(operations.map((operation) => operation._toJson() as PatchOperation));
   }
 
-  /** As {@link addJsonPatch}, on plain operations. */
+  /** As {@link addJsonPatch}, on plain operations. All rules run again; a patch that breaks one is not applied. */
   patch(operations: readonly PatchOperation[]): void {
-    applyPatch(this.node.path, this.manifest(), operations);
+    enforce(this.#at, this.#rules, applyPatch(this.#at, this.manifest(), operations));
     this.#operations.push(...operations);
   }
 
@@ -54,7 +62,7 @@ export class Resource extends ApiObject {
       metadata: { ...metadata, ...(namespace === undefined || isClusterScoped(this.kind) ? {} : { namespace }) },
       ...structuredClone(this.#body),
     } as Manifest;
-    return applyPatch(this.node.path, object, this.#operations);
+    return applyPatch(this.#at, object, this.#operations);
   }
 
   override toJson(): Manifest {

@@ -21,14 +21,18 @@ export class RuntimePoolClass extends Construct {
 
   constructor(scope: Construct, id: string, props: RuntimePoolClassProps) {
     super(scope, id);
-    this.resource = new Resource(this, 'Resource', {
-      apiVersion: apiVersion(runtimePoolClassKind),
-      kind: runtimePoolClassKind.kind,
-      metadata: props.metadata,
-      spec: props.spec,
-    });
+    this.resource = new Resource(
+      this,
+      'Resource',
+      {
+        apiVersion: apiVersion(runtimePoolClassKind),
+        kind: runtimePoolClassKind.kind,
+        metadata: props.metadata,
+        spec: props.spec,
+      },
+      [...identityRules, validRuntimePoolClass],
+    );
     this.name = this.resource.name;
-    enforce(this.node.path, [...identityRules, validRuntimePoolClass], this.resource.manifest());
     enforce(this.node.path, classRules, props.spec);
   }
 }

@@ -3,7 +3,6 @@ import { Construct } from 'constructs';
 import { apiVersion, runtimePoolKind } from '../api/index.js';
 import type { RuntimePoolSpec } from '../api/index.js';
 import { Resource } from './resource.js';
-import { enforce } from './rules/rule.js';
 import { identityRules } from './rules/names.js';
 import { validRuntimePool } from './rules/own-kinds.js';
 
@@ -32,25 +31,29 @@ export class RuntimePool extends Construct {
 
   constructor(scope: Construct, id: string, props: RuntimePoolProps) {
     super(scope, id);
-    this.resource = new Resource(this, 'Resource', {
-      apiVersion: apiVersion(runtimePoolKind),
-      kind: runtimePoolKind.kind,
-      metadata: props.metadata,
-      spec: {
-        trustDomain: props.trustDomain,
-        runtimeNamespace: props.runtimeNamespace,
-        runtime: props.runtime,
-        executionWorkspace: props.executionWorkspace,
-        desiredReplicas: props.desiredReplicas,
-        capacity:
-          props.capacity ??
-          (props.executionWorkspace
-            ? { maxResidentSessions: 1, maxRunningPrompts: 1 }
-            : { maxResidentSessions: 10, maxRunningPrompts: 4 }),
-        coldStartTimeoutSeconds: props.coldStartTimeoutSeconds ?? 120,
+    this.resource = new Resource(
+      this,
+      'Resource',
+      {
+        apiVersion: apiVersion(runtimePoolKind),
+        kind: runtimePoolKind.kind,
+        metadata: props.metadata,
+        spec: {
+          trustDomain: props.trustDomain,
+          runtimeNamespace: props.runtimeNamespace,
+          runtime: props.runtime,
+          executionWorkspace: props.executionWorkspace,
+          desiredReplicas: props.desiredReplicas,
+          capacity:
+            props.capacity ??
+            (props.executionWorkspace
+              ? { maxResidentSessions: 1, maxRunningPrompts: 1 }
+              : { maxResidentSessions: 10, maxRunningPrompts: 4 }),
+          coldStartTimeoutSeconds: props.coldStartTimeoutSeconds ?? 120,
+        },
       },
-    });
+      [...identityRules, validRuntimePool],
+    );
     this.name = this.resource.name;
-    enforce(this.node.path, [...identityRules, validRuntimePool], this.resource.manifest());
   }
 }

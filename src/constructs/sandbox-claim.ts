@@ -1,7 +1,6 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
 import { Resource } from './resource.js';
-import { enforce } from './rules/rule.js';
 import { sandboxClaimRules } from './rules/sandbox-claim.js';
 import type { ISandboxWarmPool } from './sandbox-warm-pool.js';
 
@@ -35,18 +34,22 @@ export class SandboxClaim extends Construct {
 
   constructor(scope: Construct, id: string, props: SandboxClaimProps) {
     super(scope, id);
-    this.resource = new Resource(this, 'Resource', {
-      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-      kind: 'SandboxClaim',
-      metadata: props.metadata,
-      spec: {
-        warmPoolRef: { name: props.warmPool.name },
-        lifecycle: props.lifecycle,
-        additionalPodMetadata: props.additionalPodMetadata,
-        env: props.env,
+    this.resource = new Resource(
+      this,
+      'Resource',
+      {
+        apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+        kind: 'SandboxClaim',
+        metadata: props.metadata,
+        spec: {
+          warmPoolRef: { name: props.warmPool.name },
+          lifecycle: props.lifecycle,
+          additionalPodMetadata: props.additionalPodMetadata,
+          env: props.env,
+        },
       },
-    });
+      sandboxClaimRules,
+    );
     this.name = this.resource.name;
-    enforce(this.node.path, sandboxClaimRules, this.resource.manifest());
   }
 }

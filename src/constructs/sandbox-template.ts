@@ -1,9 +1,10 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
+import type { Manifest } from '../api/index.js';
 import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from './network-policy.js';
 import type { PodTemplate } from './pod.js';
 import { Resource } from './resource.js';
-import { enforce } from './rules/rule.js';
+import type { Rule } from './rules/rule.js';
 import { sandboxTemplateRules } from './rules/sandbox-template.js';
 
 /** A SandboxTemplate that a warm pool can refer to. */
@@ -42,6 +43,8 @@ export interface SandboxTemplateProps {
   readonly volumeClaimTemplatesPolicy?: 'Allowed' | 'Overrides' | 'Disallowed';
   /** @default - no volumes that outlive a Pod */
   readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string }; readonly spec: object }[];
+  /** Rules of your own, checked beside the provider's. @default - none */
+  readonly rules?: readonly Rule<Manifest>[];
   /**
    * A headless Service for each sandbox. Claims then need names of 63 characters at most.
    * @default false
@@ -62,21 +65,25 @@ export class SandboxTemplate extends Construct implements ISandboxTemplate {
   constructor(scope: Construct, id: string, props: SandboxTemplateProps) {
     super(scope, id);
     const management = props.networkPolicyManagement ?? 'Managed';
-    this.resource = new Resource(this, 'Resource', {
-      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-      kind: 'SandboxTemplate',
-      metadata: props.metadata,
-      spec: {
-        podTemplate: props.podTemplate,
-        networkPolicyManagement: management,
-        networkPolicy: props.networkPolicy ?? (management === 'Managed' ? {} : undefined),
-        envVarsInjectionPolicy: props.envVarsInjectionPolicy ?? 'Disallowed',
-        volumeClaimTemplatesPolicy: props.volumeClaimTemplatesPolicy ?? 'Disallowed',
-        volumeClaimTemplates: props.volumeClaimTemplates,
-        service: props.service,
+    this.resource = new Resource(
+      this,
+      'Resource',
+      {
+        apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+        kind: 'SandboxTemplate',
+        metadata: props.metadata,
+        spec: {
+          podTemplate: props.podTemplate,
+          networkPolicyManagement: management,
+          networkPolicy: props.networkPolicy ?? (management === 'Managed' ? {} : undefined),
+          envVarsInjectionPolicy: props.envVarsInjectionPolicy ?? 'Disallowed',
+          volumeClaimTemplatesPolicy: props.volumeClaimTemplatesPolicy ?? 'Disallowed',
+          volumeClaimTemplates: props.volumeClaimTemplates,
+          service: props.service,
+        },
       },
-    });
+      [...sandboxTemplateRules, ...(props.rules ?? [])],
+    );
     this.name = this.resource.name;
-    enforce(this.node.path, sandboxTemplateRules, this.resource.manifest());
   }
 }

@@ -1,7 +1,6 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
 import { Resource } from './resource.js';
-import { enforce } from './rules/rule.js';
 import { sandboxWarmPoolRules } from './rules/sandbox-warm-pool.js';
 import type { ISandboxTemplate } from './sandbox-template.js';
 
@@ -39,17 +38,21 @@ export class SandboxWarmPool extends Construct implements ISandboxWarmPool {
 
   constructor(scope: Construct, id: string, props: SandboxWarmPoolProps) {
     super(scope, id);
-    this.resource = new Resource(this, 'Resource', {
-      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-      kind: 'SandboxWarmPool',
-      metadata: props.metadata,
-      spec: {
-        sandboxTemplateRef: { name: props.template.name },
-        replicas: props.replicas,
-        updateStrategy: props.updateStrategy === undefined ? undefined : { type: props.updateStrategy },
+    this.resource = new Resource(
+      this,
+      'Resource',
+      {
+        apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+        kind: 'SandboxWarmPool',
+        metadata: props.metadata,
+        spec: {
+          sandboxTemplateRef: { name: props.template.name },
+          replicas: props.replicas,
+          updateStrategy: props.updateStrategy === undefined ? undefined : { type: props.updateStrategy },
+        },
       },
-    });
+      sandboxWarmPoolRules,
+    );
     this.name = this.resource.name;
-    enforce(this.node.path, sandboxWarmPoolRules, this.resource.manifest());
   }
 }

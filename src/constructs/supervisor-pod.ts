@@ -60,7 +60,6 @@ export function supervisorPod(poolClass: RuntimePoolClassSpec, facts: Facts): Po
             periodSeconds: 2,
             timeoutSeconds: 1,
             successThreshold: 1,
-            initialDelaySeconds: 0,
           }),
           readinessProbe: health({ failureThreshold: 3, periodSeconds: 5, timeoutSeconds: 2 }),
           livenessProbe: health({ failureThreshold: 3, periodSeconds: 10, timeoutSeconds: 3 }),

@@ -6,10 +6,6 @@ import type { Digest } from '../lib/sha256.js';
 import { applyClassPatches } from './class-patches.js';
 import { isolationTargets, PoolIsolation } from './pool-isolation.js';
 import { poolRules } from './rules/pool.js';
-import { enforce } from './rules/rule.js';
-import { sandboxClaimRules } from './rules/sandbox-claim.js';
-import { sandboxTemplateRules } from './rules/sandbox-template.js';
-import { sandboxWarmPoolRules } from './rules/sandbox-warm-pool.js';
 import { SandboxClaim } from './sandbox-claim.js';
 import { SandboxTemplate } from './sandbox-template.js';
 import { SandboxWarmPool } from './sandbox-warm-pool.js';
@@ -51,6 +47,7 @@ export class WorkspacePool extends Construct {
       metadata: metadata(facts.templateName),
       podTemplate: supervisorPod(poolClass, facts),
       networkPolicyManagement: 'Unmanaged',
+      rules: poolRules,
     });
     this.warmPool = new SandboxWarmPool(this, 'warm-pool', {
       metadata: metadata(facts.warmPoolName),
@@ -62,26 +59,8 @@ export class WorkspacePool extends Construct {
     applyClassPatches(
       this.node.path,
       poolClass.patches.filter(({ target }) => target.kind !== 'Deployment'),
-      [
-        ...isolationTargets(this.isolation),
-        {
-          kind: 'SandboxTemplate',
-          resource: this.template.resource,
-          recheck: (object) => enforce(this.template.node.path, [...sandboxTemplateRules, ...poolRules], object),
-        },
-        {
-          kind: 'SandboxWarmPool',
-          resource: this.warmPool.resource,
-          recheck: (object) => enforce(this.warmPool.node.path, sandboxWarmPoolRules, object),
-        },
-        {
-          kind: 'SandboxClaim',
-          resource: this.claim.resource,
-          recheck: (object) => enforce(this.claim.node.path, sandboxClaimRules, object),
-        },
-      ],
+      [...isolationTargets(this.isolation), { kind: 'SandboxTemplate', resource: this.template.resource }],
     );
     this.templateRevision = seal(this.template.resource, 'SandboxTemplate');
-    enforce(this.template.node.path, poolRules, this.template.resource.manifest());
   }
 }

@@ -59,7 +59,9 @@ export function planTask(input: PlanInput): Plan | { readonly problem: Finding }
     allowBash: task.spec.agentRuntime?.allowBash ?? agent.spec.runtime?.defaultAllowBash ?? true,
     delegatedChild: task.metadata.labels?.[labelKeys.parentTask] !== undefined,
   });
-  const refused = toolPolicyProblem(kind, intent, policy) ?? profileProblem(agent, kind);
+  const tools = toolPolicyProblem(kind, intent, policy);
+  if (tools) return { problem: { ...whoseTools(task, agent), ...tools } };
+  const refused = profileProblem(agent, kind);
   if (refused) return { problem: { at: nameOf('Agent', agent), ...refused } };
   const image = poolClass.runtime.image.trim();
   if (!isPinned(image)) {
@@ -140,6 +142,9 @@ function agentConfiguration({ task, agent, systemPromptText }: PlanInput): Agent
   if ((spec.model?.fallbacks ?? []).length > 0)
     return refuse('spec.model.fallbacks', spec.model?.fallbacks, 'none: a session has one model');
   if (model === '') return refuse('spec.model.name', spec.model?.name, 'the name of a model');
+  if (model.length > 256) return refuse('spec.model.name', `${model.length} characters`, 'at most 256 characters');
+  // The kubelet expands it in the environment, and the agent would run with another model than the profile says.
+  if (model.includes('$(')) return refuse('spec.model.name', model, 'a name without "$("');
   const effort = spec.runtime?.defaultReasoningEffort?.trim().toLowerCase() ?? '';
   if (effort !== '' && !efforts[kind].includes(effort)) {
     return refuse(
@@ -160,6 +165,15 @@ function agentConfiguration({ task, agent, systemPromptText }: PlanInput): Agent
     ...(effort === '' ? {} : { reasoningEffort: effort }),
     ...(systemPrompt === '' ? {} : { systemPrompt }),
   };
+}
+
+/** The field that a tool policy comes from, so that a refusal names it. */
+function whoseTools(task: Task, agent: Agent): Pick<Finding, 'at' | 'field'> {
+  const own = task.spec.agentRuntime;
+  const field = (['allowedTools', 'disallowedTools', 'allowBash'] as const).find((name) => own?.[name] !== undefined);
+  if (field) return { at: nameOf('Task', task), field: `spec.agentRuntime.${field}` };
+  const allowed = agent.spec.runtime?.defaultAllowedTools !== undefined;
+  return { at: nameOf('Agent', agent), field: `spec.runtime.${allowed ? 'defaultAllowedTools' : 'defaultAllowBash'}` };
 }
 
 /** What a runtime cannot enforce of an otherwise valid configuration. */

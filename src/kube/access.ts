@@ -5,8 +5,10 @@ import { dirname, resolve } from 'node:path';
 import { CodedError } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
+import { systemClock } from './clock.js';
+import type { Clock } from './clock.js';
 
-/** What proves who we are, and who the server is. Read again before each request. */
+/** What proves who we are, and who the server is. Asked for before each request. */
 export interface Credentials {
   readonly token?: string;
   /** PEM. */
@@ -19,7 +21,8 @@ export interface Credentials {
 export interface ClusterAccess {
   /** `https://host:port`, with an optional path. */
   readonly server: string;
-  readonly credentials: () => Credentials | Promise<Credentials>;
+  /** With `fresh` nothing that was remembered is used: the server has refused it. */
+  readonly credentials: (options?: { readonly fresh?: boolean }) => Credentials | Promise<Credentials>;
 }
 
 /** A kubeconfig or the files of a Pod cannot be used. */
@@ -30,7 +33,11 @@ const podFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 const rereadAfter = 60_000;
 
 /** Access from inside a Pod. Token and CA are files that the kubelet replaces; they are read again once a minute. */
-export function podAccess(environment: NodeJS.ProcessEnv = process.env, folder = podFolder): ClusterAccess {
+export function podAccess(
+  environment: NodeJS.ProcessEnv = process.env,
+  folder = podFolder,
+  clock: Pick<Clock, 'elapsed'> = systemClock,
+): ClusterAccess {
   const host = environment['KUBERNETES_SERVICE_HOST'];
   const port = environment['KUBERNETES_SERVICE_PORT'];
   if (!host || !port) {
@@ -41,15 +48,29 @@ export function podAccess(environment: NodeJS.ProcessEnv = process.env, folder =
       allowed: 'a Pod, or a kubeconfig',
     });
   }
-  let read: { readonly at: number; readonly credentials: Credentials } | undefined;
   return {
     server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
-    credentials: () => {
-      if (!read || Date.now() - read.at >= rereadAfter) {
-        read = { at: Date.now(), credentials: { token: readText(`${folder}/token`).trim(), ca: readText(`${folder}/ca.crt`) } };
-      }
-      return read.credentials;
-    },
+    credentials: remembered(clock, () => ({ token: readText(`${folder}/token`).trim(), ca: readText(`${folder}/ca.crt`) })),
+  };
+}
+
+/** Keeps credentials for a minute. A failure is not kept. */
+function remembered<T extends Credentials | Promise<Credentials>>(
+  clock: Pick<Clock, 'elapsed'>,
+  read: () => T,
+): (options?: { readonly fresh?: boolean }) => T {
+  let kept: { readonly at: number; readonly credentials: T } | undefined;
+  return ({ fresh = false } = {}) => {
+    if (kept && !fresh && clock.elapsed() - kept.at < rereadAfter) return kept.credentials;
+    kept = undefined;
+    const credentials = read();
+    const mine = { at: clock.elapsed(), credentials };
+    kept = mine;
+    if (credentials instanceof Promise)
+      credentials.catch(() => {
+        if (kept === mine) kept = undefined;
+      });
+    return credentials;
   };
 }
 
@@ -102,30 +123,43 @@ export function kubeconfigAccess(config: Json, file: string): ClusterAccess {
   };
 }
 
-/** Users with exec or an auth provider. Loading client-node costs half a second and 60 MB, so it waits until it is needed. */
+/**
+ * Users with exec or an auth provider. Loading client-node costs half a second and 60 MB, so it waits until it is needed; what a program
+ * prints is kept for a minute, since client-node runs it before each request when it names no expiry.
+ */
 function foreignAccess(server: string, file: string): ClusterAccess {
+  return { server, credentials: remembered(systemClock, () => foreignCredentials(file)) };
+}
+
+async function foreignCredentials(file: string): Promise<Credentials> {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  const options: RequestOptions & { headers?: OutgoingHttpHeaders } = {};
+  try {
+    config.loadFromFile(file);
+    await config.applyToHTTPSOptions(options);
+  } catch (cause) {
+    // A parser's words quote what was printed, and that may be a credential.
+    const unsafe = cause instanceof SyntaxError;
+    const says = unsafe ? 'a program that prints no JSON' : cause instanceof Error ? cause.message.trim() : String(cause);
+    throw new AccessError(
+      'access-invalid',
+      { at: file, field: 'users[].user', found: says, allowed: 'a user whose credentials can be had' },
+      unsafe ? {} : { cause },
+    );
+  }
+  const authorization = options.headers?.['Authorization'];
+  const pem = (name: 'ca' | 'cert' | 'key') => {
+    const value = options[name];
+    return typeof value === 'string' || Buffer.isBuffer(value) ? { [name]: value.toString() } : {};
+  };
   return {
-    server,
-    credentials: async () => {
-      const { KubeConfig } = await import('@kubernetes/client-node');
-      const config = new KubeConfig();
-      config.loadFromFile(file);
-      const options: RequestOptions & { headers?: OutgoingHttpHeaders } = {};
-      await config.applyToHTTPSOptions(options);
-      const authorization = options.headers?.['Authorization'];
-      const pem = (name: 'ca' | 'cert' | 'key') => {
-        const value = options[name];
-        return typeof value === 'string' || Buffer.isBuffer(value) ? { [name]: value.toString() } : {};
-      };
-      return {
-        ...(typeof authorization === 'string' && authorization.startsWith('Bearer ')
-          ? { token: authorization.slice('Bearer '.length) }
-          : {}),
-        ...pem('ca'),
-        ...pem('cert'),
-        ...pem('key'),
-      };
-    },
+    ...(typeof authorization === 'string' && authorization.startsWith('Bearer ')
+      ? { token: authorization.slice('Bearer '.length) }
+      : {}),
+    ...pem('ca'),
+    ...pem('cert'),
+    ...pem('key'),
   };
 }
 

@@ -1,4 +1,6 @@
 import type { Manifest } from '../api/index.js';
+import { isObject } from '../lib/json.js';
+import type { Json } from '../lib/json.js';
 import { get, refOf } from './client.js';
 import type { CallOptions, KubeClient } from './client.js';
 
@@ -23,12 +25,16 @@ export interface Applied {
 /**
  * Server-side apply of the whole intent. The body is the rendered object, unknown fields are refused.
  *
- * Throws `conflict` with the fields in `causes` when others own what is applied and `force` is off. Fields that another manager added
- * stay; the caller compares. Source: design of the controller's writes.
+ * Nothing is sent when the object already has everything and this manager has applied it before: the server writes some applies that
+ * change nothing, such as those with an empty list. Throws `conflict` with the fields in `causes` when others own what is applied and
+ * `force` is off. Fields that another manager added stay; the caller compares.
  */
 export async function apply(client: KubeClient, manifest: Manifest, options: ApplyOptions): Promise<Applied> {
   const { manager, force = false, dryRun = false, uid, ...call } = options;
   const before = await get(client, refOf(manifest), call);
+  const same = before !== undefined && (uid === undefined || before.metadata.uid === uid);
+  if (same && !dryRun && hasApplied(before, manager) && holdsAll(before, manifest))
+    return { outcome: 'unchanged', object: before };
   const object = (await client.request({
     method: 'PATCH',
     path: await client.pathOf(refOf(manifest), call),
@@ -39,4 +45,30 @@ export async function apply(client: KubeClient, manifest: Manifest, options: App
   })) as Manifest;
   if (!before) return { outcome: 'created', object };
   return { outcome: before.metadata.resourceVersion === object.metadata.resourceVersion ? 'unchanged' : 'configured', object };
+}
+
+function hasApplied({ metadata }: Manifest, manager: string): boolean {
+  const entries =
+    (metadata as { readonly managedFields?: readonly { readonly manager?: string; readonly operation?: string }[] })
+      .managedFields ?? [];
+  return entries.some((entry) => entry.manager === manager && entry.operation === 'Apply');
+}
+
+/** Does a stored value have everything that is wanted? Lists must agree item by item; empty and absent are the same. */
+function holdsAll(stored: Json | undefined, wanted: Json | undefined): boolean {
+  if (isEmpty(wanted)) return isEmpty(stored);
+  if (Array.isArray(wanted)) {
+    return (
+      Array.isArray(stored) &&
+      stored.length === wanted.length &&
+      wanted.every((item, index) => holdsAll((stored as readonly Json[])[index], item as Json))
+    );
+  }
+  if (isObject(wanted))
+    return isObject(stored) && Object.entries(wanted).every(([name, member]) => holdsAll(stored[name], member));
+  return stored === wanted;
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }

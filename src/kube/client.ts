@@ -25,8 +25,7 @@ export interface ResourceInfo {
 export type CallOptions = Pick<KubeRequest, 'timeout' | 'signal'>;
 
 /** Objects of any kind over a {@link Transport}; what every verb needs. */
-export interface KubeClient {
-  readonly request: Transport['request'];
+export interface KubeClient extends Pick<Transport, 'request' | 'stream'> {
   /**
    * Path of an object, or of its collection without a name. Asks the server once for each group and version; a kind that it does not know
    * throws `kind-missing` and is asked for again next time.
@@ -58,6 +57,7 @@ export function createClient(transport: Transport): KubeClient {
 
   return {
     request: transport.request,
+    stream: transport.stream,
     pathOf: async (object, options = {}) => {
       const { plural, namespaced } = await infoOf(object, options);
       const place = namespaced ? `/namespaces/${encodeURIComponent(object.namespace ?? 'default')}` : '';
@@ -66,11 +66,13 @@ export function createClient(transport: Transport): KubeClient {
   };
 }
 
-function rootOf(apiVersion: string): string {
+/** Where the server lists the kinds of a group and version. */
+export function rootOf(apiVersion: string): string {
   return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
 }
 
-function kindsOf(list: JsonObject): ReadonlyMap<string, ResourceInfo> {
+/** Kinds of an `APIResourceList`. */
+export function kindsOf(list: JsonObject): ReadonlyMap<string, ResourceInfo> {
   const resources = Array.isArray(list['resources']) ? (list['resources'] as readonly Json[]) : [];
   return new Map(
     resources.flatMap((resource): [string, ResourceInfo][] => {

@@ -6,6 +6,7 @@ import { isObject } from '../lib/json.js';
 import type { ClusterAccess, Credentials } from './access.js';
 import { codeOf, KubeError } from './errors.js';
 import type { ServerStatus } from './errors.js';
+import { readLines } from './lines.js';
 
 /** One request. Bodies are sent as they are: no model comes between. */
 export interface KubeRequest {
@@ -21,8 +22,16 @@ export interface KubeRequest {
   readonly signal?: AbortSignal;
 }
 
+/** A request whose answer goes on: one JSON object in each line, as a watch has them. */
+export interface KubeStreamRequest extends Pick<KubeRequest, 'path' | 'query' | 'signal'> {
+  /** Milliseconds without a byte, before or inside the answer, until `timeout`. A dead connection shows in no other way. */
+  readonly inactivity: number;
+  /** Bytes of one line. @default 16 MiB */
+  readonly maxLine?: number;
+}
+
 export interface TransportOptions {
-  /** Connections kept open. @default 32 */
+  /** Connections for requests. Streams have connections of their own, so that no number of watches keeps a request waiting. @default 32 */
   readonly maxSockets?: number;
   /** Bytes of an answer; more is an error. @default 64 MiB */
   readonly maxAnswer?: number;
@@ -33,56 +42,110 @@ export interface TransportOptions {
 export interface Transport {
   /** The decoded answer. Throws {@link KubeError} for everything else. */
   readonly request: (request: KubeRequest) => Promise<JsonObject>;
+  /**
+   * The objects of an answer as they come. Ends when the server ends it. Throws {@link KubeError}: what the server answered instead,
+   * `timeout` after `inactivity`, `aborted`, `unreachable` when the connection breaks or a line is too long, `server-error` for a line that
+   * is no JSON object. Leaving the loop closes the connection.
+   */
+  readonly stream: (request: KubeStreamRequest) => AsyncGenerator<JsonObject, void, undefined>;
   /** Ends idle connections; what is under way finishes. */
   readonly close: () => void;
 }
 
 const defaultTimeout = 30_000;
 const defaultMaxAnswer = 64 * 1024 * 1024;
+const defaultMaxLine = 16 * 1024 * 1024;
 
-/** Opens connections as they are needed. Credentials are asked for before each request, so that rotated ones are used at once. */
+/**
+ * Opens connections as they are needed. Credentials are asked for before each request, so that rotated ones are used at once; when they
+ * are refused, once more, from their source.
+ */
 export function createTransport(access: ClusterAccess, options: TransportOptions = {}): Transport {
   const server = new URL(access.server);
-  const pool = agentPool(server.protocol === 'https:', options.maxSockets ?? 32);
+  const secure = server.protocol === 'https:';
+  const pool = agentPool(secure, options.maxSockets ?? 32);
+  const streams = agentPool(secure, Infinity);
 
   async function request(wanted: KubeRequest): Promise<JsonObject> {
-    const deadline = AbortSignal.timeout(wanted.timeout ?? defaultTimeout);
-    const signal = wanted.signal ? AbortSignal.any([deadline, wanted.signal]) : deadline;
+    const timeout = wanted.timeout ?? defaultTimeout;
+    const limit = limitOf(wanted.signal);
+    limit.arm(timeout);
     try {
-      return await attempt(wanted, signal, false);
+      return await attempt(wanted, pool, limit.signal, async (answer) => {
+        const text = await readAll(answer, options.maxAnswer ?? defaultMaxAnswer);
+        if (!isGood(answer)) throw refusal(wanted, answer, text);
+        const value = parse(text);
+        if (isObject(value)) return value;
+        const status = answer.statusCode ?? 0;
+        throw failure('server-error', wanted, `an answer that is no JSON object (HTTP ${status})`, undefined, status);
+      });
     } catch (error) {
-      if (error instanceof KubeError) throw error;
-      if (wanted.signal?.aborted) throw failure('aborted', wanted, 'the caller gave up', error);
-      if (deadline.aborted) throw failure('timeout', wanted, `no answer within ${wanted.timeout ?? defaultTimeout} ms`, error);
-      throw failure('unreachable', wanted, error instanceof Error ? error.message : String(error), error);
+      throw limit.explain(error, wanted, `no answer within ${timeout} ms`);
+    } finally {
+      limit.end();
     }
   }
 
-  /** A kept-alive connection may have been closed just now; what can be sent twice is, once, over another one. */
-  async function attempt(wanted: KubeRequest, signal: AbortSignal, again: boolean): Promise<JsonObject> {
-    const credentials = await access.credentials();
+  async function* stream(wanted: KubeStreamRequest): AsyncGenerator<JsonObject, void, undefined> {
+    const { inactivity, maxLine = defaultMaxLine } = wanted;
+    const get: KubeRequest = { method: 'GET', ...wanted };
+    const limit = limitOf(wanted.signal);
+    let answer: IncomingMessage | undefined;
+    limit.arm(inactivity);
     try {
-      const { answer, text } = await send(wanted, credentials, signal);
-      return decode(wanted, answer, text);
+      answer = await attempt(get, streams, limit.signal, async (opened) => {
+        if (isGood(opened)) return opened;
+        throw refusal(get, opened, await readAll(opened, options.maxAnswer ?? defaultMaxAnswer));
+      });
+      yield* readLines(watched(answer, limit, inactivity), maxLine);
     } catch (error) {
-      const stale = error instanceof StaleSocket && wanted.method !== 'POST';
-      if (stale && !again && !signal.aborted) return attempt(wanted, signal, true);
-      throw error instanceof StaleSocket ? error.cause : error;
+      if (error instanceof SyntaxError) throw failure('server-error', get, error.message, error);
+      throw limit.explain(error, get, `nothing came for ${inactivity} ms`);
+    } finally {
+      limit.end();
+      answer?.destroy();
     }
   }
 
-  function send(
+  /**
+   * Sends, and sends again once where that is safe: over another connection when a kept-alive one had been closed just now, for what can be
+   * sent twice, and with credentials from their source when the server refused the remembered ones.
+   */
+  async function attempt<T>(
     wanted: KubeRequest,
-    credentials: Credentials,
+    agents: AgentPool,
     signal: AbortSignal,
-  ): Promise<{ answer: IncomingMessage; text: string }> {
+    read: (answer: IncomingMessage) => Promise<T>,
+  ): Promise<T> {
+    let credentials = await inTime(access.credentials(), signal);
+    let again = { stale: wanted.method !== 'POST', refused: true };
+    for (;;) {
+      try {
+        return await read(await open(wanted, agents.agentFor(credentials), credentials, signal));
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (error instanceof StaleSocket && again.stale) {
+          again = { ...again, stale: false };
+        } else if (error instanceof KubeError && error.code === 'unauthorized' && again.refused) {
+          again = { ...again, refused: false };
+          const fresh = await inTime(access.credentials({ fresh: true }), signal);
+          if (fresh.token === credentials.token && fresh.cert === credentials.cert) throw error;
+          credentials = fresh;
+        } else {
+          throw error instanceof StaleSocket ? error.cause : error;
+        }
+      }
+    }
+  }
+
+  function open(wanted: KubeRequest, agent: HttpAgent, credentials: Credentials, signal: AbortSignal): Promise<IncomingMessage> {
     const body = wanted.body === undefined ? undefined : JSON.stringify(wanted.body);
     const parameters: RequestOptions = {
       method: wanted.method,
       host: server.hostname,
       port: server.port,
       path: server.pathname.replace(/\/$/, '') + wanted.path + search(wanted.query),
-      agent: pool.agentFor(credentials),
+      agent,
       signal,
       headers: {
         accept: 'application/json',
@@ -94,11 +157,7 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
       },
     };
     return new Promise((resolve, reject) => {
-      const outgoing = (server.protocol === 'https:' ? httpsRequest : httpRequest)(parameters, (answer) => {
-        readAll(answer, options.maxAnswer ?? defaultMaxAnswer).then((text) => {
-          resolve({ answer, text });
-        }, reject);
-      });
+      const outgoing = (secure ? httpsRequest : httpRequest)(parameters, resolve);
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         reject(outgoing.reusedSocket && error.code === 'ECONNRESET' ? new StaleSocket(error) : error);
       });
@@ -106,7 +165,90 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     });
   }
 
-  return { request, close: pool.close };
+  return {
+    request,
+    stream,
+    close: () => {
+      pool.close();
+      streams.close();
+    },
+  };
+}
+
+/** The end of a request: the caller's, or ours after a time. `AbortSignal.any` would leave something behind on the caller's signal. */
+interface Limit {
+  readonly signal: AbortSignal;
+  /** Ends the request after so many milliseconds from now. */
+  readonly arm: (wait: number) => void;
+  readonly disarm: () => void;
+  readonly end: () => void;
+  /** The error that a caller sees. */
+  readonly explain: (error: unknown, wanted: KubeRequest, late: string) => KubeError;
+}
+
+function limitOf(caller: AbortSignal | undefined): Limit {
+  const own = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let late = false;
+  const give = () => {
+    own.abort(caller?.reason);
+  };
+  const disarm = () => {
+    clearTimeout(timer);
+  };
+  if (caller?.aborted) give();
+  else caller?.addEventListener('abort', give);
+  return {
+    signal: own.signal,
+    arm: (wait) => {
+      disarm();
+      timer = setTimeout(() => {
+        late = true;
+        own.abort();
+      }, wait);
+    },
+    disarm,
+    end: () => {
+      disarm();
+      caller?.removeEventListener('abort', give);
+    },
+    explain: (error, wanted, says) => {
+      if (error instanceof KubeError) return error;
+      if (late) return failure('timeout', wanted, says, error);
+      if (caller?.aborted) return failure('aborted', wanted, 'the caller gave up', error);
+      return failure('unreachable', wanted, error instanceof Error ? error.message : String(error), error);
+    },
+  };
+}
+
+/** What cannot be aborted, a program that prints credentials, is no longer waited for. */
+async function inTime<T>(wanted: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  if (!(wanted instanceof Promise)) return wanted;
+  let stop = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => {
+      reject(new Error('aborted'));
+    };
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+  });
+  try {
+    return await Promise.race([wanted, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Chunks of an answer. Only the time spent waiting for one counts; a reader may take as long as it likes. */
+async function* watched(answer: IncomingMessage, limit: Limit, inactivity: number): AsyncGenerator<Buffer, void, undefined> {
+  const chunks = (answer as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  for (;;) {
+    limit.arm(inactivity);
+    const next = await chunks.next();
+    limit.disarm();
+    if (next.done) return;
+    yield next.value;
+  }
 }
 
 class StaleSocket extends Error {
@@ -115,17 +257,19 @@ class StaleSocket extends Error {
   }
 }
 
-/** One agent for one set of TLS credentials; another one when they rotate, so that no old connection outlives its certificate. */
-function agentPool(
-  secure: boolean,
-  maxSockets: number,
-): { agentFor: (credentials: Credentials) => HttpAgent; close: () => void } {
+interface AgentPool {
+  readonly agentFor: (credentials: Credentials) => HttpAgent;
+  readonly close: () => void;
+}
+
+/** One agent for one set of TLS credentials; another one when they rotate, so that no idle connection outlives its certificate. */
+function agentPool(secure: boolean, maxSockets: number): AgentPool {
   let current: { readonly key: string; readonly agent: HttpAgent } | undefined;
   return {
     agentFor: ({ ca, cert, key }) => {
       const identity = JSON.stringify([ca, cert, key]);
       if (current?.key === identity) return current.agent;
-      current?.agent.destroy();
+      if (current) retire(current.agent);
       const options = { keepAlive: true, maxSockets, scheduling: 'lifo' as const };
       const agent = secure
         ? new HttpsAgent({
@@ -139,8 +283,17 @@ function agentPool(
       current = { key: identity, agent };
       return agent;
     },
-    close: () => current?.agent.destroy(),
+    close: () => {
+      if (current) retire(current.agent);
+      current = undefined;
+    },
   };
+}
+
+/** Closes what is idle now, and the rest when it becomes idle. `destroy()` would break requests whose outcome nobody knows then. */
+function retire(agent: HttpAgent): void {
+  agent.maxFreeSockets = 0;
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
 
 function search(query: KubeRequest['query'] = {}): string {
@@ -161,16 +314,16 @@ async function readAll(answer: IncomingMessage, limit: number): Promise<string> 
   return Buffer.concat(chunks).toString();
 }
 
-function decode(wanted: KubeRequest, answer: IncomingMessage, text: string): JsonObject {
+function isGood({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+function refusal(wanted: KubeRequest, answer: IncomingMessage, text: string): KubeError {
   const status = answer.statusCode ?? 0;
   const value = parse(text);
-  if (status >= 200 && status < 300) {
-    if (isObject(value)) return value;
-    throw failure('server-error', wanted, `an answer that is no JSON object (HTTP ${status})`, undefined, status);
-  }
   const said = (isObject(value) ? value : {}) as ServerStatus;
   const wait = Number(answer.headers['retry-after'] ?? said.details?.retryAfterSeconds);
-  throw new KubeError(codeOf(status, said), {
+  return new KubeError(codeOf(status, said), {
     at: `${wanted.method} ${wanted.path}`,
     says: said.message ?? `HTTP ${status} ${text.slice(0, 200).trim()}`,
     status,

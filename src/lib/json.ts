@@ -56,3 +56,11 @@ export function isPlainObject(value: unknown): value is JsonObject {
   const prototype = Object.getPrototypeOf(value) as object | null;
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
+
+/** What stands at a path, its steps as {@link pointerSteps} gives them; `undefined` = nothing. */
+export function valueAt(document: Json, steps: readonly string[]): Json | undefined {
+  return steps.reduce<Json | undefined>((value, step) => {
+    if (Array.isArray(value)) return /^(0|[1-9]\d*)$/.test(step) ? (value as readonly Json[])[Number(step)] : undefined;
+    return isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
+  }, document);
+}

@@ -1,9 +1,9 @@
+import { Chart, Names } from 'cdk8s';
 import type { App } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { Manifest } from '../api/index.js';
 import { isClusterScoped } from '../constructs/cluster-scoped.js';
 import { RenderError } from '../constructs/errors.js';
-import type { Json } from '../lib/json.js';
 import { orderedObjects, refuseDuplicates } from './order.js';
 import { toYamlStream } from './yaml.js';
 
@@ -20,20 +20,35 @@ export interface RenderedFile {
  */
 export function manifestsOf(root: Construct): readonly Manifest[] {
   validateTree(root);
+  return ordered(root).map(({ manifest }) => manifest);
+}
+
+/**
+ * The files of an app, one a chart, named and numbered as cdk8s does: charts that others depend on come first. An object belongs to the
+ * nearest chart around it. Identities are unique across the whole app. YAML that kubectl reads back as it was meant.
+ */
+export function renderApp(app: App): readonly RenderedFile[] {
+  validateTree(app);
+  const objects = ordered(app);
+  const charts = [...new Set([...objects.map(({ chart }) => chart), ...app.charts])];
+  const numbered = app.node.findAll().some((construct) => Chart.isChart(construct) && construct.node.dependencies.length > 0);
+  return charts.flatMap((chart, index) => {
+    const own = objects.filter((object) => object.chart === chart).map(({ manifest }) => manifest);
+    if (own.length === 0) return [];
+    const name = Names.toDnsLabel(chart, { includeHash: chart.node.scope !== app });
+    const number = numbered ? `${String(index).padStart(4, '0')}-` : '';
+    return [{ path: `${number}${name}.k8s.yaml`, text: toYamlStream(own) }];
+  });
+}
+
+function ordered(root: Construct): readonly { readonly at: string; readonly chart: Chart; readonly manifest: Manifest }[] {
   const objects = orderedObjects(root).map((object) => ({
     at: object.node.path,
+    chart: object.chart,
     manifest: withoutNamespace(object.toJson() as Manifest),
   }));
   refuseDuplicates(objects);
-  return objects.map(({ manifest }) => manifest);
-}
-
-/** The files of an app, one a chart, named as cdk8s names them. YAML that kubectl reads back as it was meant. */
-export function renderApp(app: App): readonly RenderedFile[] {
-  return app.charts.map((chart) => ({
-    path: `${chart.node.id}.k8s.yaml`,
-    text: toYamlStream(manifestsOf(chart) as unknown as readonly Json[]),
-  }));
+  return objects;
 }
 
 /** cdk8s writes the namespace of a chart on kinds that have none. */

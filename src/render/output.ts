@@ -1,8 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -14,8 +14,8 @@ import { CodedError } from '../lib/errors.js';
 import type { RenderedFile } from './app.js';
 import { header } from './dist.js';
 
-/** An output folder holds what we did not write; it was left alone. */
-export class OutputError extends CodedError<'output-foreign'> {}
+/** An output folder holds what we did not write, or cannot be written; it was left as it is. */
+export class OutputError extends CodedError<'output-foreign' | 'output-failed'> {}
 
 /** How the committed output differs from what would be written now. */
 export interface OutputDifference {
@@ -40,22 +40,40 @@ export function writeOutput(folder: string, files: readonly RenderedFile[]): rea
     });
   }
   if (differences.length === 0 && existsSync(target)) return [];
-  mkdirSync(dirname(target), { recursive: true });
-  const fresh = mkdtempSync(join(dirname(target), `.${basename(target)}-`));
+  try {
+    replaceFolder(target, files);
+  } catch (cause) {
+    const { code, path } = cause as NodeJS.ErrnoException;
+    throw new OutputError(
+      'output-failed',
+      { at: path ?? folder, found: code ?? String(cause), allowed: 'a place to write that nobody else is writing to' },
+      { cause },
+    );
+  }
+  return differences.map(({ path }) => path);
+}
+
+/** The new folder is complete before the old one moves, and the old one comes back when the new one cannot take its place. */
+function replaceFolder(target: string, files: readonly RenderedFile[]): void {
+  const beside = join(dirname(target), `.${basename(target)}-${randomUUID()}`);
+  const [fresh, old] = [`${beside}.new`, `${beside}.old`];
   try {
     for (const { path, text } of files) {
       mkdirSync(dirname(join(fresh, path)), { recursive: true });
       writeFileSync(join(fresh, path), text);
     }
-    const old = `${fresh}.old`;
-    if (existsSync(target)) renameSync(target, old);
-    renameSync(fresh, target);
-    rmSync(old, { recursive: true, force: true });
-  } catch (cause) {
+    const replaced = existsSync(target);
+    if (replaced) renameSync(target, old);
+    try {
+      renameSync(fresh, target);
+    } catch (cause) {
+      if (replaced && !existsSync(target)) renameSync(old, target);
+      throw cause;
+    }
+  } finally {
     rmSync(fresh, { recursive: true, force: true });
-    throw cause;
+    rmSync(old, { recursive: true, force: true });
   }
-  return differences.map(({ path }) => path);
 }
 
 /** Compares an output folder with what would be written now; empty = equal to the byte. */
@@ -63,7 +81,8 @@ export function compareOutput(folder: string, files: readonly RenderedFile[]): r
   const wanted = new Map(files.map(({ path, text }) => [path, text]));
   const present = listFiles(folder);
   const known = present.flatMap((path): readonly OutputDifference[] => {
-    const text = readFileSync(join(folder, path), 'utf8');
+    const file = join(folder, path);
+    const text = lstatSync(file).isSymbolicLink() ? '' : readFileSync(file, 'utf8');
     if (!text.startsWith(header)) return [{ path, kind: 'foreign' }];
     const other = wanted.get(path);
     return other === undefined ? [{ path, kind: 'left-over' }] : other === text ? [] : [{ path, kind: 'stale' }];
@@ -76,9 +95,14 @@ export function compareOutput(folder: string, files: readonly RenderedFile[]): r
 
 /** Relative paths of all files below a folder, with `/`. Links count as files: they are never followed. */
 function listFiles(folder: string): readonly string[] {
-  if (!existsSync(folder)) return [];
-  if (!lstatSync(folder).isDirectory())
-    throw new OutputError('output-foreign', { at: folder, found: 'a file', allowed: 'a folder, or nothing' });
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  if (!found) return [];
+  if (!found.isDirectory())
+    throw new OutputError('output-foreign', {
+      at: folder,
+      found: found.isFile() ? 'a file' : 'no folder',
+      allowed: 'a folder, or nothing',
+    });
   const walk = (at: string): string[] =>
     readdirSync(at, { withFileTypes: true }).flatMap((entry) =>
       entry.isDirectory() ? walk(join(at, entry.name)) : [join(at, entry.name)],

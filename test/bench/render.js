@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { ApiObject, App, Chart } from 'cdk8s';
 import { placeholder } from '../../lib/domain/placeholders.js';
 import { factNames } from '../../lib/domain/facts.js';
-import { approve } from '../../lib/render/dist.js';
+import { approve } from '../../lib/render/approve.js';
 import { compile } from '../../lib/render/compile.js';
 import { instantiate, renderedObjects } from '../../lib/render/instantiate.js';
 import { readPlatform } from '../../lib/render/platform.js';

@@ -1,7 +1,9 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createTransport } from '../../src/kube/transport.js';
-import type { Transport, TransportOptions } from '../../src/kube/transport.js';
+import type { KubeStreamRequest, Transport, TransportOptions } from '../../src/kube/transport.js';
 import { KubeError } from '../../src/kube/errors.js';
+import type { JsonObject } from '../../src/lib/json.js';
 import { fakeApi, reply } from '../support/fake-api.js';
 import type { Answer, FakeApi } from '../support/fake-api.js';
 
@@ -150,4 +152,162 @@ test('no error carries the token', async () => {
   );
   const error = await failure(request(get));
   expect(`${error.stack} ${JSON.stringify(error)}`).not.toContain('secret-token-value');
+});
+
+describe('credentials that the server refuses', () => {
+  const refusing: Answer = ({ headers }, response) =>
+    headers.authorization === 'Bearer new' ? reply(response, 200, {}) : reply(response, 401, {});
+  const remembering = async (fresh: string): Promise<Transport> => {
+    api = await fakeApi(refusing);
+    transport = createTransport({ server: api.url, credentials: (options) => ({ token: options?.fresh ? fresh : 'old' }) });
+    return transport;
+  };
+
+  test('are fetched from their source once, for a creation too', async () => {
+    const { request } = await remembering('new');
+    expect(await request({ method: 'POST', path: '/x', body: {} })).toEqual({});
+  });
+
+  test('are sent once when there are no others', async () => {
+    const { request } = await remembering('old');
+    expect(await failure(request(get))).toMatchObject({ code: 'unauthorized' });
+    expect(api?.received).toHaveLength(1);
+  });
+
+  test('are tried twice at most', async () => {
+    const { request } = await remembering('other');
+    expect(await failure(request(get))).toMatchObject({ code: 'unauthorized' });
+    expect(api?.received).toHaveLength(2);
+  });
+});
+
+test('credentials that never come are a timeout', async () => {
+  api = await fakeApi((_, response) => reply(response, 200, {}));
+  transport = createTransport({ server: api.url, credentials: () => new Promise(() => undefined) });
+  expect(await failure(transport.request({ ...get, timeout: 50 }))).toMatchObject({ code: 'timeout' });
+});
+
+test('what is under way finishes when the transport is closed and when certificates rotate', async () => {
+  let ca = 'one';
+  api = await fakeApi((_, response) => void setTimeout(() => reply(response, 200, {}), 100));
+  transport = createTransport({ server: api.url, credentials: () => ({ ca }) });
+  const first = transport.request(get);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  ca = 'two';
+  const second = transport.request(get);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  transport.close();
+  expect(await Promise.all([first, second])).toEqual([{}, {}]);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(api.sockets.size).toBe(0);
+});
+
+test('requests leave nothing behind on the signal of their caller', async () => {
+  const { request } = await serve((_, response) => reply(response, 200, {}));
+  const { signal } = new AbortController();
+  for (let i = 0; i < 20; i++) await request({ ...get, signal });
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+});
+
+describe('a stream', () => {
+  const watch: KubeStreamRequest = { path: '/w', query: { watch: true }, inactivity: 1000 };
+  const all = async (objects: AsyncIterable<JsonObject>): Promise<JsonObject[]> => {
+    const read: JsonObject[] = [];
+    for await (const object of objects) read.push(object);
+    return read;
+  };
+  const sending =
+    (...parts: readonly string[]): Answer =>
+    (_, response) => {
+      response.writeHead(200);
+      for (const part of parts) response.write(part);
+    };
+
+  test('gives one object for each line until the server ends it, and its connection serves the next one', async () => {
+    const { stream } = await serve((_, response) => reply(response, 200, '{"a":1}\n{"a":2}\n'));
+    for (let i = 0; i < 3; i++) expect(await all(stream(watch))).toEqual([{ a: 1 }, { a: 2 }]);
+    expect(api?.connections()).toBe(1);
+    expect(api?.received[0]).toMatchObject({ method: 'GET', path: '/w' });
+  });
+
+  test('gives an object when it comes, not when the answer is complete', async () => {
+    const { stream } = await serve(sending('{"a":', '1}\n'));
+    for await (const object of stream(watch)) {
+      expect(object).toEqual({ a: 1 });
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(api?.sockets.size).toBe(0);
+  });
+
+  test('keeps no request waiting, however many there are', async () => {
+    const { stream, request } = await serve(
+      ({ path }, response) => {
+        if (path === '/x') reply(response, 200, {});
+        else sending('{"a":1}\n')({} as never, response);
+      },
+      { maxSockets: 1 },
+    );
+    const open = Array.from({ length: 5 }, () => stream(watch));
+    expect(await Promise.all(open.map(async (one) => (await one.next()).value))).toEqual(Array(5).fill({ a: 1 }));
+    expect(await request(get)).toEqual({});
+    for (const one of open) await one.return();
+  });
+
+  test.each([
+    ['never answers', () => undefined],
+    ['goes silent', sending('{"a":1}\n')],
+    ['goes silent inside a line', sending('{"a"')],
+  ] as [string, Answer][])('is a timeout when the server %s', async (_, answer) => {
+    const { stream } = await serve(answer);
+    expect(await failure(all(stream({ ...watch, inactivity: 60 })))).toMatchObject({ code: 'timeout' });
+  });
+
+  test('may live longer than the time that it may be silent', async () => {
+    const { stream } = await serve((_, response) => {
+      response.writeHead(200);
+      let sent = 0;
+      const timer = setInterval(() => {
+        response.write('{"a":1}\n');
+        if (++sent < 8) return;
+        clearInterval(timer);
+        response.end();
+      }, 25);
+    });
+    expect(await all(stream({ ...watch, inactivity: 100 }))).toHaveLength(8);
+  });
+
+  test('does not count the time that its reader takes', async () => {
+    const { stream } = await serve((_, response) => reply(response, 200, '{"a":1}\n{"a":2}\n'));
+    const read: JsonObject[] = [];
+    for await (const object of stream({ ...watch, inactivity: 50 })) {
+      await new Promise((resolve) => setTimeout(resolve, 80));
+      read.push(object);
+    }
+    expect(read).toHaveLength(2);
+  });
+
+  test.each([
+    ['410', 'gone', (_, response) => reply(response, 410, { reason: 'Expired' })],
+    [
+      'a broken connection',
+      'unreachable',
+      (_, response) => response.writeHead(200).write('{}\n', () => response.socket?.resetAndDestroy()),
+    ],
+    ['half a line', 'unreachable', (_, response) => reply(response, 200, '{"a":1}\n{"a"')],
+    ['a line that is too long', 'unreachable', (_, response) => reply(response, 200, `{"a":"${'x'.repeat(5000)}"}\n`)],
+    ['a line that is no JSON', 'server-error', (_, response) => reply(response, 200, '<html>\n')],
+  ] as [string, string, Answer][])('tells %s as %s', async (_, code, answer) => {
+    const { stream } = await serve(answer);
+    expect(await failure(all(stream({ ...watch, maxLine: 1000 })))).toMatchObject({ code });
+  });
+
+  test('that its caller ends says so, and leaves nothing behind on the signal', async () => {
+    const { stream } = await serve(sending('{"a":1}\n'));
+    const abort = new AbortController();
+    const pending = failure(all(stream({ ...watch, signal: abort.signal })));
+    setTimeout(() => abort.abort(), 30);
+    expect(await pending).toMatchObject({ code: 'aborted' });
+    expect(getEventListeners(abort.signal, 'abort')).toHaveLength(0);
+  });
 });

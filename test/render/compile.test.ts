@@ -214,7 +214,13 @@ describe('a patch of a class', () => {
     target: { kind: 'SandboxTemplate' },
     operations,
   });
-  const env = '/spec/podTemplate/spec/containers/0/env';
+  const at = '/spec/podTemplate';
+  const container = `${at}/spec/containers/0`;
+  const env = `${container}/env`;
+  const policy = (suffix: string, operation: ClassPatch['operations'][number]): ClassPatch => ({
+    target: { kind: 'NetworkPolicy', suffix },
+    operations: [operation],
+  });
 
   test('is part of the compiled objects and of the revision', () => {
     const compiled = patched(template({ op: 'add', path: '/spec/podTemplate/spec/priorityClassName', value: 'agents' }));
@@ -233,59 +239,133 @@ describe('a patch of a class', () => {
   test.each([
     ['the name', { op: 'replace', path: '/metadata/name', value: 'x' }],
     ['an identity label', { op: 'remove', path: '/metadata/labels/orka.ai~1runtime-pool-uid' }],
-    ['a label of the Pod', { op: 'add', path: '/spec/podTemplate/metadata/labels/x', value: 'y' }],
+    ['a label of the Pod', { op: 'add', path: `${at}/metadata/labels/x`, value: 'y' }],
     ['a fact in the environment', { op: 'replace', path: `${env}/4/value`, value: '7' }],
+    ['a variable that is there', { op: 'replace', path: `${env}/12`, value: { name: 'A', value: 'b' } }],
     ['the whole environment', { op: 'replace', path: env, value: [] }],
     ['everything', { op: 'replace', path: '/spec', value: {} }],
     ['a fact, by copying it', { op: 'copy', from: `${env}/4`, path: `${env}/-` }],
     [
-      'an annotation that carries a fact',
-      { op: 'remove', path: '/spec/podTemplate/metadata/annotations/orka.ai~1runtime-profile-digest' },
+      'a fact, by moving it',
+      { op: 'move', from: `${at}/metadata/annotations/orka.ai~1runtime-profile-digest`, path: `${at}/metadata/annotations/x` },
     ],
+    ['an annotation that carries a fact', { op: 'remove', path: `${at}/metadata/annotations/orka.ai~1runtime-profile-digest` }],
+    ['the image', { op: 'replace', path: `${container}/image`, value: `evil.example/x@sha256:${'e'.repeat(64)}` }],
+    ['the containers', { op: 'add', path: `${at}/spec/containers/-`, value: { name: 'x', image: 'x' } }],
+    ['the command', { op: 'add', path: `${container}/command`, value: ['/bin/sh'] }],
+    ['the security context', { op: 'replace', path: `${container}/securityContext/privileged`, value: true }],
+    ['the limits', { op: 'replace', path: `${container}/resources/limits/cpu`, value: '-1' }],
+    ['where probes go', { op: 'add', path: `${container}/livenessProbe/httpGet/host`, value: '169.254.169.254' }],
+    ['host ports', { op: 'add', path: `${container}/ports/0/hostPort`, value: 8080 }],
+    ['host aliases', { op: 'add', path: `${at}/spec/hostAliases`, value: [{ ip: '1.2.3.4', hostnames: ['vekil'] }] }],
+    ['DNS', { op: 'add', path: `${at}/spec/dnsConfig`, value: { nameservers: ['8.8.8.8'] } }],
+    ['the service account', { op: 'add', path: `${at}/spec/serviceAccount`, value: 'x' }],
+    ['the token', { op: 'replace', path: `${at}/spec/automountServiceAccountToken`, value: true }],
+    ['the node', { op: 'add', path: `${at}/spec/nodeName`, value: 'x' }],
+    ['the node selector of the contract', { op: 'replace', path: `${at}/spec/nodeSelector/kubernetes.io~1os`, value: 'windows' }],
+    ['volume claims', { op: 'add', path: '/spec/volumeClaimTemplates', value: [] }],
+    ['who isolates the sandbox', { op: 'replace', path: '/spec/networkPolicyManagement', value: 'Managed' }],
+    ['finalizers', { op: 'add', path: '/metadata/finalizers', value: ['x/y'] }],
+    ['owners', { op: 'add', path: '/metadata/ownerReferences', value: [] }],
+    ['what the API does not have', { op: 'add', path: '/unknown', value: 1 }],
   ] as const)('may not touch %s', (_, operation) => {
     expect(() => patched(template(operation))).toThrow(expect.objectContaining({ code: 'patch-refused' }));
   });
 
   test.each([
-    ['a selector', 'NetworkPolicy', 'deny-all', '/spec/podSelector/matchLabels/x'],
-    ['the directions of a policy', 'NetworkPolicy', 'control-in', '/spec/policyTypes/-'],
-    ['the selector of the Service', 'Service', undefined, '/spec/selector/x'],
-  ])('may not touch %s', (_, kind, suffix, path) => {
-    const patch: ClassPatch = { target: { kind, ...(suffix ? { suffix } : {}) }, operations: [{ op: 'add', path, value: 'y' }] };
+    ['SandboxClaim', undefined, { op: 'add', path: '/spec/additionalPodMetadata', value: { labels: { a: 'b' } } }],
+    ['SandboxWarmPool', undefined, { op: 'replace', path: '/spec/replicas', value: 5 }],
+    ['NetworkPolicy', 'deny-all', { op: 'add', path: '/spec/egress/-', value: {} }],
+    ['Secret', undefined, { op: 'add', path: '/data', value: {} }],
+    ['NetworkPolicy', 'control-in', { op: 'add', path: '/spec/policyTypes/-', value: 'Egress' }],
+    ['NetworkPolicy', 'dns-egress', { op: 'add', path: '/spec/podSelector/matchLabels/x', value: 'y' }],
+    ['Service', undefined, { op: 'replace', path: '/spec/type', value: 'LoadBalancer' }],
+    ['PodDisruptionBudget', undefined, { op: 'replace', path: '/spec/maxUnavailable', value: 1 }],
+  ] as const)('may not touch a %s (%s) so', (kind, suffix, operation) => {
+    const patch = { target: { kind, ...(suffix ? { suffix } : {}) }, operations: [operation] };
     expect(() => patched(patch)).toThrow(expect.objectContaining({ code: 'patch-refused' }));
   });
 
-  test('may open another port of the proxy, which stays a reviewed rule', () => {
-    const compiled = patched({
-      target: { kind: 'NetworkPolicy', suffix: 'provider-proxy-egress' },
-      operations: [{ op: 'add', path: '/spec/egress/0/ports/-', value: { protocol: 'TCP', port: 443 } }],
-    });
+  test('may open another path to named Pods of a named namespace, port by port', () => {
+    const path = {
+      to: [{ namespaceSelector: { matchLabels: { a: 'b' } }, podSelector: { matchLabels: { c: 'd' } } }],
+      ports: [{ protocol: 'TCP', port: 443 }],
+    };
+    const compiled = patched(policy('provider-proxy-egress', { op: 'add', path: '/spec/egress/-', value: path }));
     expect(JSON.stringify(compiled.workspace.isolation)).toContain('443');
   });
 
   test.each([
-    ['a rule without peers', '/spec/egress/0/to', []],
-    ['a rule without ports', '/spec/egress/0/ports', []],
-  ])('is refused when it leaves %s', (_, path, value) => {
-    const patch: ClassPatch = {
-      target: { kind: 'NetworkPolicy', suffix: 'dns-egress' },
-      operations: [{ op: 'replace', path, value }],
-    };
-    expect(() => patched(patch)).toThrow(expect.objectContaining({ code: 'rule-violated' }));
+    ['a rule without peers', { op: 'replace', path: '/spec/egress/0/to', value: [] }],
+    ['a rule without ports', { op: 'replace', path: '/spec/egress/0/ports', value: [] }],
+    ['a whole namespace', { op: 'replace', path: '/spec/egress/0/to/0/podSelector', value: {} }],
+    ['Pods of all namespaces', { op: 'remove', path: '/spec/egress/0/to/0/namespaceSelector' }],
+    ['an address range', { op: 'add', path: '/spec/egress/0/to/-', value: { ipBlock: { cidr: '0.0.0.0/0' } } }],
+    ['a range of ports', { op: 'add', path: '/spec/egress/0/ports/0/endPort', value: 65535 }],
+    ['what is no rule', { op: 'add', path: '/spec/egress/-', value: null }],
+    ['what is no list', { op: 'replace', path: '/spec/egress', value: 'x' }],
+  ] as const)('is refused when it leaves %s', (_, operation) => {
+    expect(() => patched(policy('dns-egress', operation))).toThrow(expect.objectContaining({ code: 'rule-violated' }));
   });
 
   test.each([
-    ['a second container', { op: 'add', path: '/spec/podTemplate/spec/containers/-', value: { name: 'x', image: 'x' } }],
-    ['a host path', { op: 'add', path: '/spec/podTemplate/spec/volumes/-', value: { name: 'x', hostPath: { path: '/' } } }],
-    ['more privileges', { op: 'replace', path: '/spec/podTemplate/spec/containers/0/securityContext/privileged', value: true }],
-    ['a service account token', { op: 'replace', path: '/spec/podTemplate/spec/automountServiceAccountToken', value: true }],
+    ['a host path', { op: 'add', path: `${at}/spec/volumes/-`, value: { name: 'x', hostPath: { path: '/' } } }],
+    [
+      'a volume with a second source',
+      { op: 'add', path: `${at}/spec/volumes/-`, value: { name: 'x', emptyDir: { sizeLimit: '1Gi' }, hostPath: { path: '/' } } },
+    ],
+    ['a volume without a size', { op: 'add', path: `${at}/spec/volumes/-`, value: { name: 'x', emptyDir: { sizeLimit: null } } }],
+    [
+      'a volume of a name that is there',
+      { op: 'add', path: `${at}/spec/volumes/-`, value: { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } } },
+    ],
+    ['a mount over ours', { op: 'add', path: `${container}/volumeMounts/-`, value: { name: 'tmp', mountPath: '/sessions/x' } }],
     [
       'a credential from a Secret',
       { op: 'add', path: `${env}/-`, value: { name: 'K', valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } } },
     ],
-    ['managed network policies', { op: 'replace', path: '/spec/networkPolicyManagement', value: 'Managed' }],
+    [
+      'a field and a Secret',
+      {
+        op: 'add',
+        path: `${env}/-`,
+        value: { name: 'K', valueFrom: { fieldRef: { fieldPath: 'x' }, secretKeyRef: { name: 'a', key: 'b' } } },
+      },
+    ],
+    [
+      'a variable of ours',
+      { op: 'add', path: `${env}/-`, value: { name: 'ORKA_ACP_PROVIDER_PROXY_BASE_URL', value: 'http://evil' } },
+    ],
+    ['a new variable in our name', { op: 'add', path: `${env}/-`, value: { name: 'ORKA_ACP_NEW', value: 'x' } }],
+    ['a network annotation', { op: 'add', path: `${at}/metadata/annotations/k8s.v1.cni.cncf.io~1networks`, value: 'evil' }],
+    ['null among the variables', { op: 'add', path: `${env}/-`, value: null }],
   ] as const)('is refused when it brings %s', (_, operation) => {
     expect(() => patched(template(operation))).toThrow(expect.objectContaining({ code: 'rule-violated' }));
+  });
+
+  test('is refused for a Deployment as for a template', () => {
+    const operation = {
+      op: 'add' as const,
+      path: '/spec/template/spec/containers/0/env/-',
+      value: { name: 'ORKA_ACP_MODEL', value: 'evil' },
+    };
+    expect(() => patched({ target: { kind: 'Deployment' }, operations: [operation] })).toThrow(
+      expect.objectContaining({ code: 'rule-violated' }),
+    );
+  });
+
+  test('fails when a test in it does not hold, also for objects', () => {
+    const asking = (value: Json) => () => patched(template({ op: 'test', path: `${at}/spec/nodeSelector`, value }));
+    expect(asking({ 'kubernetes.io/os': 'linux' })).not.toThrow();
+    for (const value of [{ not: 'there' }, null, []])
+      expect(asking(value)).toThrow(expect.objectContaining({ code: 'patch-failed' }));
+  });
+
+  test.each([
+    ['add', `${at}/spec/priorityClassName`],
+    ['replace', `${at}/spec/terminationGracePeriodSeconds`],
+  ] as const)('fails when %s has no value', (op, path) => {
+    expect(() => patched(template({ op, path }))).toThrow(RenderError);
   });
 
   test('applies as a whole or not at all', () => {
@@ -299,7 +379,7 @@ describe('a patch of a class', () => {
   test('names exactly one object', () => {
     expect(() =>
       patched({ target: { kind: 'NetworkPolicy' }, operations: [{ op: 'test', path: '/kind', value: 'NetworkPolicy' }] }),
-    ).toThrow(/suffix deny-all/);
+    ).toThrow(/suffix control-in/);
     expect(() => patched({ target: { kind: 'Ingress' }, operations: [{ op: 'test', path: '/kind', value: 'x' }] })).toThrow(
       RenderError,
     );

@@ -85,6 +85,8 @@ export function discovery(path: string): unknown {
     ],
     '/apis/networking.k8s.io/v1': [resource('networkpolicies', 'NetworkPolicy')],
     '/apis/policy/v1': [resource('poddisruptionbudgets', 'PodDisruptionBudget')],
+    '/apis/coordination.k8s.io/v1': [resource('leases', 'Lease')],
+    '/apis/events.k8s.io/v1': [resource('events', 'Event')],
     '/apis/apps/v1': [resource('deployments', 'Deployment')],
     '/apis/core.orka.ai/v1alpha1': [resource('runtimepools', 'RuntimePool')],
     '/apis/extensions.agents.x-k8s.io/v1beta1': [

@@ -1,5 +1,6 @@
-import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
+import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
 import type { Manifest } from '../../api/index.js';
+import { quantityValue } from '../../lib/quantity.js';
 import type { PodTemplate } from '../pod.js';
 import { badLabel } from './names.js';
 import type { Broken, Rule } from './rule.js';
@@ -10,10 +11,11 @@ interface WorkloadSpec {
   readonly networkPolicyManagement?: string;
   readonly envVarsInjectionPolicy?: string;
   readonly volumeClaimTemplatesPolicy?: string;
+  readonly volumeClaimTemplates?: object;
 }
 const workload = (object: Manifest): WorkloadSpec => object['spec'] as unknown as WorkloadSpec;
-const podSpec = (object: Manifest): V1PodSpec =>
-  (workload(object).podTemplate ?? workload(object).template)?.spec ?? { containers: [] };
+const templateOf = (object: Manifest): PodTemplate | undefined => workload(object).podTemplate ?? workload(object).template;
+const podSpec = (object: Manifest): V1PodSpec => templateOf(object)?.spec ?? { containers: [] };
 
 /** A rule about the Pod of a pool, wherever its template stands. */
 function podRule(
@@ -32,6 +34,44 @@ function podRule(
 
 const added = ['CHOWN', 'KILL', 'SETGID', 'SETUID'];
 
+/** The environment of the contract, workspace and plain. Source: workload.md §3.4. */
+const ownVariables = new Set(
+  [
+    ...[
+      'LISTEN_ADDRESS',
+      'POD_UID',
+      'POD_NAME',
+      'POD_NAMESPACE',
+      'CONTROLLER_EPOCH',
+      'RUNTIME_POOL_UID',
+      'RUNTIME_POOL_GENERATION',
+    ],
+    ...['RUNTIME_PROFILE_DIGEST', 'PROFILE_DIGEST_SCHEMA_VERSION', 'ACP_PROFILE', 'ADAPTER_DIGESTS_JSON', 'PROVIDER'],
+    ...[
+      'PROVIDER_PROXY_BASE_URL',
+      'MODEL',
+      'MODEL_CONTEXT_LIMIT',
+      'MODEL_OUTPUT_LIMIT',
+      'WORKSPACE_INTENT',
+      'AGENT_CONFIGURATION_DIGEST',
+    ],
+    ...[
+      'TOOL_POLICY_DIGEST',
+      'APPROVAL_POLICY_DIGEST',
+      'MCP_CONFIGURATION_DIGEST',
+      'PROXY_CREDENTIAL_ROLE',
+      'PROXY_CREDENTIAL_SCOPE',
+    ],
+    ...['RESOURCE_CLASS', 'CONTROLLER_TOKEN_FILE', 'CAPABILITY_SECRET_FILE', 'PROVIDER_TOKEN_FILE', 'PROVIDER_TOKEN_GENERATION'],
+    ...['ARTIFACT_API_URL', 'WORKSPACE_MAX_ARTIFACT_BYTES', 'MCP_BROKER_URL', 'TRUST_NAMESPACE', 'SESSION_BASE_DIR'],
+    ...['CREDENTIAL_BOOTSTRAP_NONCE', 'CREDENTIAL_BOOTSTRAP_PUBLIC_KEY'],
+  ].map((name) => `ORKA_ACP_${name}`),
+);
+
+/** Domains whose annotations change what runs beside or around a Pod. */
+const activeAnnotations = /(^|\.)(kubernetes\.io|k8s\.io|cncf\.io|istio\.io|linkerd\.io)\//;
+const harmlessAnnotations = ['cluster-autoscaler.kubernetes.io/safe-to-evict'];
+
 /** What keeps a session inside its sandbox. The constructs render it so, and no patch of a class may undo it. */
 export const poolRules: readonly Rule<Manifest>[] = [
   {
@@ -41,47 +81,55 @@ export const poolRules: readonly Rule<Manifest>[] = [
     source: 'workload.md §3.5',
     check: (object) => {
       if (object.kind !== 'SandboxTemplate') return undefined;
-      const { networkPolicyManagement, envVarsInjectionPolicy, volumeClaimTemplatesPolicy } = workload(object);
-      const found = { networkPolicyManagement, envVarsInjectionPolicy, volumeClaimTemplatesPolicy };
-      return networkPolicyManagement === 'Unmanaged' &&
+      const { networkPolicyManagement, envVarsInjectionPolicy, volumeClaimTemplatesPolicy, volumeClaimTemplates } =
+        workload(object);
+      const found = { networkPolicyManagement, envVarsInjectionPolicy, volumeClaimTemplatesPolicy, volumeClaimTemplates };
+      const closed =
         envVarsInjectionPolicy === 'Disallowed' &&
-        volumeClaimTemplatesPolicy === 'Disallowed'
+        volumeClaimTemplatesPolicy === 'Disallowed' &&
+        volumeClaimTemplates === undefined;
+      return networkPolicyManagement === 'Unmanaged' && closed
         ? undefined
-        : { field: 'spec', found, allowed: 'Unmanaged, Disallowed and Disallowed' };
+        : { field: 'spec', found, allowed: 'Unmanaged, Disallowed, Disallowed and no volume claims' };
     },
   },
-  podRule(
-    'one-container',
-    'a second container would share the network and the process table of the supervisor',
-    ({ containers, initContainers = [], ephemeralContainers = [] }) =>
-      containers.length === 1 && initContainers.length === 0 && ephemeralContainers.length === 0
-        ? undefined
-        : {
-            field: 'containers',
-            found: [...containers, ...initContainers, ...ephemeralContainers].map(({ name }) => name),
-            allowed: 'the one container runtime',
-          },
-  ),
+  podRule('one-container', 'a second container would share the network and the process table of the supervisor', (spec) => {
+    const { containers, initContainers = [], ephemeralContainers = [] } = spec;
+    return containers.length === 1 && initContainers.length === 0 && ephemeralContainers.length === 0
+      ? undefined
+      : {
+          field: 'containers',
+          found: [...containers, ...initContainers, ...ephemeralContainers].map(({ name }) => name),
+          allowed: 'the one container runtime',
+        };
+  }),
   podRule('pinned-image', 'a tag can move after review', (_spec, runtime) =>
     /^[^\s@]+@sha256:[a-f0-9]{64}$/.test(runtime?.image ?? '')
       ? undefined
       : { field: 'containers[0].image', found: runtime?.image, allowed: 'an image pinned by digest' },
   ),
-  podRule('no-token', 'a sandbox has no business with the API server', ({ automountServiceAccountToken, serviceAccountName }) =>
-    automountServiceAccountToken === false && serviceAccountName === undefined
-      ? undefined
-      : {
-          field: 'automountServiceAccountToken',
-          found: { automountServiceAccountToken, serviceAccountName },
-          allowed: 'false, and no service account',
-        },
+  podRule(
+    'no-token',
+    'a sandbox has no business with the API server',
+    ({ automountServiceAccountToken, serviceAccountName, serviceAccount }) =>
+      automountServiceAccountToken === false && serviceAccountName === undefined && serviceAccount === undefined
+        ? undefined
+        : {
+            field: 'automountServiceAccountToken',
+            found: { automountServiceAccountToken, serviceAccountName, serviceAccount },
+            allowed: 'false, and no service account',
+          },
   ),
-  podRule('no-host', 'host namespaces undo the isolation', ({ hostNetwork, hostPID, hostIPC, shareProcessNamespace }) => {
-    const found = { hostNetwork, hostPID, hostIPC, shareProcessNamespace };
-    return Object.values(found).some((value) => value !== undefined)
-      ? { field: 'spec', found, allowed: 'none of the host namespaces' }
-      : undefined;
-  }),
+  podRule(
+    'no-host',
+    'host namespaces undo the isolation',
+    ({ hostNetwork, hostPID, hostIPC, shareProcessNamespace, hostAliases }) => {
+      const found = { hostNetwork, hostPID, hostIPC, shareProcessNamespace, hostAliases };
+      return Object.values(found).some((value) => value !== undefined)
+        ? { field: 'spec', found, allowed: 'none of the host namespaces, and no host aliases' }
+        : undefined;
+    },
+  ),
   podRule('seccomp', 'the default profile is the least', ({ securityContext }, runtime) => {
     const found = [securityContext?.seccompProfile?.type, runtime?.securityContext?.seccompProfile?.type];
     return found.every((type) => type === 'RuntimeDefault')
@@ -90,12 +138,8 @@ export const poolRules: readonly Rule<Manifest>[] = [
   }),
   podRule('capabilities', 'the supervisor needs these four and nothing else', (_spec, runtime) => {
     const { capabilities, allowPrivilegeEscalation, privileged, readOnlyRootFilesystem } = runtime?.securityContext ?? {};
-    const add = [...(capabilities?.add ?? [])].sort();
-    return capabilities?.drop?.includes('ALL') &&
-      add.every((name) => added.includes(name)) &&
-      allowPrivilegeEscalation === false &&
-      privileged === false &&
-      readOnlyRootFilesystem === true
+    const least = capabilities?.drop?.join() === 'ALL' && (capabilities.add ?? []).every((name) => added.includes(name));
+    return least && allowPrivilegeEscalation === false && privileged === false && readOnlyRootFilesystem === true
       ? undefined
       : {
           field: 'containers[0].securityContext',
@@ -106,28 +150,65 @@ export const poolRules: readonly Rule<Manifest>[] = [
   podRule(
     'volumes',
     'a volume from the node, a Secret or a claim would bring something into the sandbox that was not reviewed',
-    ({ volumes = [] }, _runtime, object) => {
+    (spec, _runtime, object) => {
+      const { volumes = [] } = spec;
       const secrets = object.kind === 'Deployment' ? ['pool-auth', 'provider-capability'] : [];
-      const bad = volumes.find(
-        ({ name, emptyDir, secret }) => !(emptyDir?.sizeLimit !== undefined || (secret && secrets.includes(name))),
-      );
-      return bad ? { field: 'volumes', found: bad, allowed: 'emptyDir with a sizeLimit' } : undefined;
+      const isSecret = (volume: V1Volume) => Object.keys(volume).sort().join() === 'name,secret' && secrets.includes(volume.name);
+      const bad = volumes.find((volume) => !isScratch(volume) && !isSecret(volume));
+      if (bad) return { field: 'volumes', found: bad, allowed: 'emptyDir with a positive sizeLimit, and nothing beside it' };
+      const twice = firstTwice(volumes.map(({ name }) => name));
+      return twice === undefined ? undefined : { field: 'volumes', found: twice, allowed: 'each name once' };
     },
   ),
-  podRule('env', 'a value from a Secret would be a credential in a provider-visible object', (_spec, runtime) => {
-    if ((runtime?.envFrom ?? []).length > 0)
-      return { field: 'containers[0].envFrom', found: runtime?.envFrom, allowed: 'nothing' };
-    const bad = (runtime?.env ?? []).find(({ valueFrom }) => valueFrom && !valueFrom.fieldRef);
-    return bad ? { field: 'containers[0].env', found: bad, allowed: 'plain values and fields of the Pod' } : undefined;
+  podRule('mounts', 'what is mounted over our folders would take their place', (_spec, runtime) => {
+    const paths = (runtime?.volumeMounts ?? []).map(({ mountPath }) => mountPath);
+    const nested = (path: string) => paths.some((other) => path.startsWith(`${other}/`));
+    const bad = firstTwice(paths) ?? paths.find((path) => !/^(\/[\w.-]+)+$/.test(path) || nested(path));
+    return bad === undefined
+      ? undefined
+      : { field: 'containers[0].volumeMounts', found: bad, allowed: 'plain absolute paths, each once, none below another' };
   }),
+  podRule(
+    'env',
+    'a value from elsewhere would be a credential in a provider-visible object, and our own variables are the contract',
+    (_spec, runtime) => {
+      if (runtime?.envFrom !== undefined) return { field: 'containers[0].envFrom', found: runtime.envFrom, allowed: 'nothing' };
+      const variables = runtime?.env ?? [];
+      const bad = variables.find(({ name, value, valueFrom, ...rest }) => {
+        const own = ownVariables.has(name);
+        const fromPod = valueFrom !== undefined && Object.keys(valueFrom).join() === 'fieldRef' && value === undefined;
+        return (
+          Object.keys(rest).length > 0 || (valueFrom !== undefined && !(own && fromPod)) || (name.startsWith('ORKA_') && !own)
+        );
+      });
+      if (bad)
+        return { field: 'containers[0].env', found: bad, allowed: 'a name that does not begin with ORKA_, and a plain value' };
+      const twice = firstTwice(variables.map(({ name }) => name));
+      return twice === undefined ? undefined : { field: 'containers[0].env', found: twice, allowed: 'each name once' };
+    },
+  ),
   podRule('limits', 'a session without limits can starve the node', (_spec, runtime) => {
-    const limits = Object.keys(runtime?.resources?.limits ?? {});
-    return ['cpu', 'memory', 'ephemeral-storage'].every((name) => limits.includes(name))
+    const { limits = {}, requests = {} } = runtime?.resources ?? {};
+    const amount = (text: unknown) => (typeof text === 'string' ? quantityValue(text) : undefined) ?? 0n;
+    const fits = (name: string) => amount(requests[name]) > 0n && amount(requests[name]) <= amount(limits[name]);
+    const bad = ['cpu', 'memory', 'ephemeral-storage'].find((name) => !fits(name));
+    return bad === undefined
       ? undefined
       : {
-          field: 'containers[0].resources.limits',
-          found: runtime?.resources?.limits,
-          allowed: 'cpu, memory and ephemeral-storage',
+          field: `containers[0].resources.limits.${bad}`,
+          found: { limit: limits[bad], request: requests[bad] },
+          allowed: 'a positive request, and a limit that is not below it',
+        };
+  }),
+  podRule('annotations', 'annotations of these domains change what runs beside or around the Pod', (_spec, _runtime, object) => {
+    const names = Object.keys(templateOf(object)?.metadata?.annotations ?? {});
+    const bad = names.find((name) => activeAnnotations.test(name) && !harmlessAnnotations.includes(name));
+    return bad === undefined
+      ? undefined
+      : {
+          field: 'template.metadata.annotations',
+          found: bad,
+          allowed: 'annotations that neither Kubernetes, a network nor a mesh reads',
         };
   }),
   {
@@ -135,7 +216,17 @@ export const poolRules: readonly Rule<Manifest>[] = [
     kind: 'provider',
     because: 'labels of a template are checked only when the Pod is created',
     source: 'provider.md §1.7',
-    check: (object) =>
-      badLabel((workload(object).podTemplate ?? workload(object).template)?.metadata?.labels, 'template.metadata.labels'),
+    check: (object) => badLabel(templateOf(object)?.metadata?.labels, 'template.metadata.labels'),
   },
 ];
+
+function firstTwice(names: readonly string[]): string | undefined {
+  return names.find((name, index) => names.indexOf(name) !== index);
+}
+
+/** An emptyDir with a size, and nothing beside it. */
+function isScratch(volume: V1Volume): boolean {
+  const { sizeLimit, medium: _medium, ...rest } = volume.emptyDir ?? {};
+  const alone = Object.keys(volume).sort().join() === 'emptyDir,name' && Object.keys(rest).length === 0;
+  return alone && typeof sizeLimit === 'string' && (quantityValue(sizeLimit) ?? 0n) > 0n;
+}

@@ -17,7 +17,7 @@ export interface Rule<T> {
 /** Throws for the first rule that an object breaks, with the construct path and the reason. */
 export function enforce<T>(at: string, rules: readonly Rule<T>[], object: T): void {
   for (const rule of rules) {
-    const broken = rule.check(object);
+    const broken = ask(at, rule, object);
     if (broken) {
       throw new RenderError('rule-violated', {
         at,
@@ -25,5 +25,14 @@ export function enforce<T>(at: string, rules: readonly Rule<T>[], object: T): vo
         allowed: `${broken.allowed ?? 'another value'} (${rule.id}: ${rule.because})`,
       });
     }
+  }
+}
+
+/** A rule reads an object as the API has it; an object of another shape, which only a patch or untyped code can make, breaks it. */
+function ask<T>(at: string, rule: Rule<T>, object: T): Broken | undefined {
+  try {
+    return rule.check(object);
+  } catch (cause) {
+    throw new RenderError('rule-violated', { at, allowed: `an object of the shape that the API has (${rule.id})` }, { cause });
   }
 }

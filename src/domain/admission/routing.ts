@@ -32,6 +32,16 @@ export const routingRules: readonly AdmissionRule[] = [
     `${protocolVersion}, or nothing, which means the same; no other protocol is ever substituted`,
     ({ spec }) => (spec.runtime?.contractVersion ?? protocolVersion) !== protocolVersion,
   ),
+  taskRule('image', 'spec.image', 'nothing: the image belongs to the class', ({ task }) => !isBlank(task.spec.image)),
+  taskRule('command', 'spec.command', 'nothing: an agent Task has a prompt', ({ task }) => (task.spec.command ?? []).length > 0),
+  taskRule('args', 'spec.args', 'nothing: an agent Task has a prompt', ({ task }) => (task.spec.args ?? []).length > 0),
+  taskRule(
+    'schedule',
+    'spec.schedule',
+    `nothing: ${notAvailable('a scheduled Task')}`,
+    ({ task }) => !isBlank(task.spec.schedule),
+  ),
+  taskRule('suspend', 'spec.suspend', `false: ${notAvailable('a suspended Task')}`, ({ task }) => task.spec.suspend === true),
   taskRule(
     'transaction',
     'spec.transaction',

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Manifest } from '../../src/api/index.js';
+import { get } from '../../src/kube/client.js';
+import { distFiles } from '../../src/render/dist.js';
+import { writeOutput } from '../../src/render/output.js';
+import { readYaml } from '../../src/render/yaml-read.js';
+import { applyAll, kube, kubectl, namespace, platform, refOf } from './support/cluster.js';
+import { install } from './support/install.js';
+
+const files = distFiles(platform);
+const manifestsIn = (folder: string): readonly Manifest[] =>
+  files
+    .filter(({ path }) => path.startsWith(`${folder}/`))
+    .flatMap(({ path, text }) => readYaml(text, path).map(({ value }) => value as Manifest));
+let out = '';
+
+beforeAll(async () => {
+  out = mkdtempSync(join(tmpdir(), 'orka-install-'));
+  writeOutput(join(out, 'dist'), files);
+  await applyAll(platform.namespaces.tasks.map((name) => namespace(name)));
+  await install(join(out, 'dist'));
+}, 120_000);
+afterAll(() => rmSync(out, { recursive: true, force: true }));
+
+test.each(['apply', 'review'])(
+  'everything in %s passes a server-side dry run with strict validation',
+  async (folder) => {
+    const printed = await kubectl([
+      'apply',
+      '--server-side',
+      '--dry-run=server',
+      '--validate=strict',
+      '--force-conflicts',
+      '--field-manager=review',
+      '-f',
+      join(out, 'dist', folder),
+    ]);
+    expect(printed.trim().split('\n')).toHaveLength(manifestsIn(folder).length);
+  },
+  60_000,
+);
+
+test('applying again changes nothing', async () => {
+  const versions = async () =>
+    Promise.all(
+      manifestsIn('apply').map(async (manifest) => [
+        refOf(manifest),
+        (await get(kube, refOf(manifest)))?.metadata.resourceVersion,
+      ]),
+    );
+  const before = await versions();
+  await install(join(out, 'dist'));
+  expect(await versions()).toEqual(before);
+}, 60_000);
+
+test('the kustomization applies the same objects', async () => {
+  const printed = await kubectl(['apply', '--server-side', '--dry-run=server', '-k', join(out, 'dist')]);
+  expect(printed.trim().split('\n')).toHaveLength(manifestsIn('apply').length);
+}, 60_000);
+
+test('the API server knows the short names and prints the columns of the CRDs', async () => {
+  expect(await kubectl(['get', 'rtpc', '-n', platform.namespaces.controller])).toMatch(
+    /NAME +PROVIDER +CLASS +READY +REASON +AGE\ncodex-standard +codex +standard/,
+  );
+  expect(await kubectl(['get', 'rtpool,tasks.core.orka.ai,agents.core.orka.ai', '-A', '--ignore-not-found'])).toBe('');
+}, 60_000);

@@ -1,0 +1,3 @@
+module orka-workspaces/test/cluster/modules/pause
+
+go 1.26.0

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Manifest } from '../../src/api/index.js';
+import { refOf } from '../../src/kube/client.js';
+import { applyAll, cleanUp, cluster, eventually, execIn, namespace, platform, readyPod } from './support/cluster.js';
+import { outsideListener } from './support/outside.js';
+import type { Outside } from './support/outside.js';
+import { removePool, renderPool, startPool } from './support/pool.js';
+
+const pool = renderPool('task-policy-test');
+const sandbox = { ...refOf(pool.claim as Manifest), apiVersion: 'v1', kind: 'Pod' };
+const { node } = cluster;
+const proxyNamespace = platform.classes[0]?.spec.providerProxy.namespace ?? '';
+const other = 'orka-test-other';
+const role = (value: string) => ({ 'orka.ai/network-role': value });
+
+/** A Pod that listens on ports, and from which connections can be tried. */
+function peer(name: string, inNamespace: string, labels: Readonly<Record<string, string>>, ports: readonly number[]): Manifest {
+  const listen = ports.map((port) => `httpd -f -p ${port} -h /tmp &`).join(' ');
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: inNamespace, labels: { app: name, ...labels } },
+    spec: {
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 0,
+      securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [
+        {
+          name: 'peer',
+          image: node?.images['test']?.ref ?? 'busybox:stable',
+          command: ['sh', '-c', `${listen} sleep 3600`],
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+          readinessProbe: { tcpSocket: { port: ports[0] ?? 0 }, periodSeconds: 1 },
+        },
+      ],
+    },
+  } as unknown as Manifest;
+}
+
+const proxy = peer('proxy', proxyNamespace, role('provider-auth-proxy'), [1337, 1338]);
+const controller = peer('controller-stand-in', platform.namespaces.controller, role('controller'), [
+  platform.controller.apiPort,
+  9090,
+]);
+const bystander = peer('bystander', platform.namespaces.controller, {}, [8080]);
+const impostor = peer('impostor', other, role('controller'), [1337, 8080]);
+const peers = [proxy, controller, bystander, impostor];
+const proxyService = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'vekil', namespace: proxyNamespace },
+  spec: { selector: { app: 'proxy' }, ports: [{ name: 'http', port: 1337, protocol: 'TCP' }] },
+} as unknown as Manifest;
+
+type Outcome = 'open' | 'closed';
+const addresses = new Map<Manifest, string>();
+let sandboxAddress = '';
+let metadata: Outside | undefined;
+
+/** Tries a connection from the sandbox; `closed` = refused, or no answer within three seconds. */
+async function fromSandbox(host: string, port: number): Promise<Outcome> {
+  const script = `const s=require('node:net').connect(${port},'${host}');const end=(t)=>{console.log(t);process.exit()};s.on('connect',()=>end('open'));s.on('error',()=>end('closed'));setTimeout(()=>end('closed'),3000)`;
+  return (await execIn(sandbox, ['node', '-e', script])).trim() as Outcome;
+}
+
+async function fromPeer(from: Manifest, host: string, port: number): Promise<Outcome> {
+  return (
+    await execIn(refOf(from), ['sh', '-c', `nc -w 3 ${host} ${port} </dev/null >/dev/null 2>&1 && echo open || echo closed`])
+  ).trim() as Outcome;
+}
+
+/** Does a name resolve, which needs DNS over UDP? */
+async function resolves(name: string): Promise<Outcome> {
+  const script = `require('node:dns').promises.resolve4('${name}').then(()=>console.log('open'),()=>console.log('closed'));setTimeout(()=>{console.log('closed');process.exit()},8000).unref()`;
+  return (await execIn(sandbox, ['node', '-e', script])).trim() as Outcome;
+}
+
+interface Connection {
+  readonly what: string;
+  readonly allowed: boolean;
+  readonly attempt: () => Promise<Outcome>;
+}
+const to = (of: Manifest, port: number) => () => fromSandbox(addresses.get(of) ?? '', port);
+const matrix: readonly Connection[] = [
+  { what: 'a name of the cluster, by DNS', allowed: true, attempt: () => resolves(`vekil.${proxyNamespace}.svc.cluster.local`) },
+  { what: 'the provider proxy, on its port', allowed: true, attempt: to(proxy, 1337) },
+  { what: 'the provider proxy, by its Service', allowed: true, attempt: () => fromSandbox(`vekil.${proxyNamespace}.svc`, 1337) },
+  { what: "the controller's API, on its port", allowed: true, attempt: to(controller, platform.controller.apiPort) },
+  { what: 'the provider proxy, on another port', allowed: false, attempt: to(proxy, 1338) },
+  { what: 'the controller, on another port', allowed: false, attempt: to(controller, 9090) },
+  { what: 'another Pod of the controller namespace', allowed: false, attempt: to(bystander, 8080) },
+  { what: 'a Pod elsewhere, on the port of the proxy', allowed: false, attempt: to(impostor, 1337) },
+  { what: 'a Pod elsewhere with the label of the controller', allowed: false, attempt: to(impostor, 8080) },
+  { what: 'the API server, by its Service', allowed: false, attempt: () => fromSandbox('10.96.0.1', 443) },
+  ...(node
+    ? [
+        { what: 'the API server, by its address', allowed: false, attempt: () => fromSandbox(node.ip, 6443) },
+        {
+          what: 'a link-local metadata address',
+          allowed: false,
+          attempt: () => fromSandbox(metadata?.address ?? '', metadata?.port ?? 0),
+        },
+      ]
+    : []),
+  {
+    what: 'port 8080 of the sandbox, from the controller',
+    allowed: true,
+    attempt: () => fromPeer(controller, sandboxAddress, 8080),
+  },
+  {
+    what: 'port 8080 of the sandbox, from another Pod of the controller namespace',
+    allowed: false,
+    attempt: () => fromPeer(bystander, sandboxAddress, 8080),
+  },
+  {
+    what: 'port 8080 of the sandbox, from a Pod elsewhere with the label of the controller',
+    allowed: false,
+    attempt: () => fromPeer(impostor, sandboxAddress, 8080),
+  },
+  {
+    what: 'port 8080 of the sandbox, from the provider proxy',
+    allowed: false,
+    attempt: () => fromPeer(proxy, sandboxAddress, 8080),
+  },
+];
+
+beforeAll(async () => {
+  if (node) metadata = await outsideListener('orka-meta', '169.254.169.254', 80);
+  await applyAll(
+    [platform.namespaces.controller, platform.namespaces.runtime, proxyNamespace, other].map((name) => namespace(name)),
+  );
+  await applyAll([proxyService, ...peers]);
+  await startPool(pool);
+  for (const one of peers) addresses.set(one, (await readyPod(refOf(one))).status.podIP ?? '');
+  sandboxAddress = (await readyPod(sandbox)).status.podIP ?? '';
+}, 240_000);
+
+afterAll(async () => {
+  await removePool(pool);
+  await cleanUp([...peers, proxyService].map(refOf));
+  await metadata?.close();
+}, 300_000);
+
+describe('without the policies of a pool, the control run,', () => {
+  test.each(matrix.map((connection) => ({ ...connection })))(
+    '$what is open',
+    async ({ attempt }) => {
+      expect(await attempt()).toBe('open');
+    },
+    30_000,
+  );
+});
+
+describe('with the policies of a pool', () => {
+  beforeAll(async () => {
+    await applyAll(pool.isolation);
+    await eventually('the policies are enforced', async () => ((await to(impostor, 1337)()) === 'closed' ? true : undefined), 60);
+  }, 120_000);
+
+  test.each(matrix.map((connection) => ({ ...connection, outcome: connection.allowed ? 'open' : 'closed' })))(
+    '$what is $outcome',
+    async ({ attempt, outcome }) => {
+      expect(await attempt()).toBe(outcome);
+    },
+    30_000,
+  );
+});

@@ -1,0 +1,470 @@
+import { hostname } from 'node:os';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Manifest } from '../../src/api/index.js';
+import { createClient } from '../../src/kube/client.js';
+import type { KubeClient } from '../../src/kube/client.js';
+import type { Clock } from '../../src/kube/clock.js';
+import { systemClock } from '../../src/kube/clock.js';
+import { elect } from '../../src/kube/lease.js';
+import type { Election, ElectionOptions, Leadership } from '../../src/kube/lease.js';
+import { createTransport } from '../../src/kube/transport.js';
+import type { Transport } from '../../src/kube/transport.js';
+import { eventually, pause } from '../support/eventually.js';
+import { fakeApi, reply } from '../support/fake-api.js';
+import type { Answer, FakeApi, Received } from '../support/fake-api.js';
+import { fakeClock } from '../support/fake-clock.js';
+import { fakeObjects } from '../support/fake-objects.js';
+import type { FakeObjects } from '../support/fake-objects.js';
+
+const leases = '/apis/coordination.k8s.io/v1/namespaces/a/leases';
+const annotation = 'orka.ai/controller-epoch';
+
+let api: FakeApi | undefined;
+const transports: Transport[] = [];
+const elections: Election[] = [];
+afterEach(async () => {
+  await Promise.all(elections.splice(0).map((election) => election.release()));
+  for (const transport of transports.splice(0)) transport.close();
+  await api?.close();
+});
+
+interface Candidate extends Election {
+  readonly lost: Error[];
+  readonly errors: unknown[];
+}
+
+/** A server with a Lease, or without, that may answer something else now and then. */
+async function serve(objects: FakeObjects, instead: (...of: Parameters<Answer>) => boolean = () => false): Promise<void> {
+  api = await fakeApi((request, response) => {
+    if (!instead(request, response)) objects.answer(request, response);
+  });
+}
+
+/** Times are a fiftieth of the real ones, but for the duration, which a Lease has in whole seconds. */
+function candidate(options: Partial<ElectionOptions> = {}): Candidate {
+  const transport = createTransport({ server: api?.url ?? '', credentials: () => ({}) });
+  transports.push(transport);
+  const client: KubeClient = createClient(transport);
+  const [lost, errors]: [Error[], unknown[]] = [[], []];
+  const election = elect(client, {
+    namespace: 'a',
+    name: 'l',
+    manager: 'm',
+    highestEpoch: () => Promise.resolve(0),
+    onLost: (reason) => lost.push(reason),
+    onError: (error) => errors.push(error),
+    duration: 1000,
+    renewEvery: 100,
+    renewWithin: 500,
+    retryEvery: 40,
+    ...options,
+  });
+  elections.push(election);
+  return { ...election, lost, errors };
+}
+const leads = async ({ leading }: Election): Promise<Leadership> => {
+  const leadership = await leading;
+  if (!leadership) throw new Error('it was released');
+  return leadership;
+};
+const spec = (objects: FakeObjects) => objects.get(leases, 'l')?.['spec'] as Record<string, unknown> | undefined;
+const lease = (holder: string | undefined, epoch: string | undefined, change: Record<string, unknown> = {}) => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: {
+    name: 'l',
+    namespace: 'a',
+    annotations: { other: 'stays', ...(epoch === undefined ? {} : { [annotation]: epoch }) },
+  },
+  spec: {
+    leaseDurationSeconds: 1,
+    leaseTransitions: 4,
+    renewTime: '2030-01-01T00:00:00.000000Z',
+    ...(holder === undefined ? {} : { holderIdentity: holder }),
+    ...change,
+  },
+});
+const requests = (method: string): readonly Received[] => api?.received.filter((one) => one.method === method) ?? [];
+
+describe('a Lease that is not there', () => {
+  test('is created with one more than the highest epoch that is known', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate({ highestEpoch: () => Promise.resolve(41) });
+    expect((await leads(one)).epoch).toBe(42);
+    expect(objects.get(leases, 'l')?.metadata.annotations).toEqual({ [annotation]: '42' });
+    expect(spec(objects)).toMatchObject({ holderIdentity: one.identity, leaseDurationSeconds: 1, leaseTransitions: 0 });
+  });
+
+  test('stays so while the highest epoch cannot be told', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    let asked = 0;
+    const one = candidate({ highestEpoch: () => (++asked < 3 ? Promise.reject(new Error('no')) : Promise.resolve(7)) });
+    expect((await leads(one)).epoch).toBe(8);
+    expect(one.errors).toHaveLength(2);
+  });
+
+  test('because its namespace is not there is reported', async () => {
+    const objects = fakeObjects();
+    await serve(objects, ({ method }, response) => {
+      if (method === 'POST')
+        reply(response, 404, { kind: 'Status', reason: 'NotFound', details: { name: 'a', kind: 'namespaces' } });
+      return method === 'POST';
+    });
+    const one = candidate();
+    await eventually(() => one.errors.length > 0);
+    expect(one.errors[0]).toMatchObject({ code: 'not-found' });
+  });
+});
+
+describe('a Lease that is free', () => {
+  test.each([
+    ['given back', lease(undefined, '7')],
+    ['given back with an empty holder', lease('', '7')],
+  ])('because it was %s is taken at once, with the next epoch, in one PUT', async (_, before) => {
+    const objects = fakeObjects();
+    objects.put(leases, before);
+    await serve(objects);
+    const one = candidate({ highestEpoch: () => Promise.reject(new Error('nobody asks')) });
+    expect((await leads(one)).epoch).toBe(8);
+    expect(requests('PUT')).toHaveLength(1);
+    expect(objects.get(leases, 'l')).toMatchObject({
+      metadata: { annotations: { other: 'stays', [annotation]: '8' } },
+      spec: { holderIdentity: one.identity, leaseTransitions: 5, leaseDurationSeconds: 1 },
+    });
+  });
+
+  test.each([undefined, '', 'x', '-1', '0', '1e3', '9'.repeat(30)])(
+    'but says no epoch (%s) is taken with one more than the highest that is known',
+    async (epoch) => {
+      const objects = fakeObjects();
+      objects.put(leases, lease(undefined, epoch));
+      await serve(objects);
+      expect((await leads(candidate({ highestEpoch: () => Promise.resolve(41) }))).epoch).toBe(42);
+    },
+  );
+
+  test('is identified by host and a random UUID', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const [one, two] = [candidate(), candidate()];
+    expect(one.identity).not.toBe(two.identity);
+    expect(one.identity.startsWith(`${hostname()}_`)).toBe(true);
+  });
+});
+
+describe('a Lease that someone else holds', () => {
+  test.each([
+    ['long ago', '1999-01-01T00:00:00.000000Z'],
+    ['in the far future', '2999-01-01T00:00:00.000000Z'],
+  ])('is taken when it did not change for its duration, though it says that it was renewed %s', async (_, renewTime) => {
+    const objects = fakeObjects();
+    objects.put(leases, lease('other', '7', { renewTime }));
+    await serve(objects);
+    const began = performance.now();
+    expect((await leads(candidate())).epoch).toBe(8);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(1000);
+  });
+
+  test('is left alone while it changes', async () => {
+    const objects = fakeObjects();
+    objects.put(leases, lease('other', '7'));
+    await serve(objects);
+    const one = candidate();
+    for (let i = 0; i < 15; i++) {
+      await pause(100);
+      objects.put(leases, lease('other', '7', { renewTime: `2030-01-01T00:00:${10 + i}.000000Z` }));
+    }
+    expect(requests('PUT')).toHaveLength(0);
+    await one.release();
+    expect(await one.leading).toBeUndefined();
+    expect(spec(objects)).toMatchObject({ holderIdentity: 'other' });
+  });
+
+  test('is waited for as long as it says itself', async () => {
+    const objects = fakeObjects();
+    objects.put(leases, lease('other', '7', { leaseDurationSeconds: 60 }));
+    await serve(objects);
+    candidate();
+    await pause(1300);
+    expect(requests('PUT')).toHaveLength(0);
+  });
+});
+
+describe('renewal', () => {
+  test('is one PUT each time, with six digits in its time, and touches nothing else', async () => {
+    const objects = fakeObjects();
+    objects.put(leases, lease(undefined, '7'));
+    await serve(objects);
+    const one = candidate();
+    await leads(one);
+    const taken = objects.get(leases, 'l');
+    await eventually(() => requests('PUT').length === 4);
+    expect(requests('GET').filter(({ path }) => path.endsWith('/l'))).toHaveLength(1);
+    const { renewTime, ...rest } = spec(objects) ?? {};
+    expect(renewTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    expect(taken?.['spec']).toMatchObject(rest);
+    expect(objects.get(leases, 'l')?.metadata.annotations).toEqual(taken?.metadata.annotations);
+    expect(one.errors).toEqual([]);
+  });
+
+  test('goes on after someone annotated the Lease, and keeps what was written', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate();
+    const { signal } = await leads(one);
+    const now = objects.get(leases, 'l')!;
+    objects.put(leases, { ...now, metadata: { ...now.metadata, annotations: { ...now.metadata.annotations, drain: 'yes' } } });
+    await pause(400);
+    expect(signal.aborted).toBe(false);
+    expect(objects.get(leases, 'l')?.metadata.annotations).toEqual({ [annotation]: '1', drain: 'yes' });
+    expect(spec(objects)?.['renewTime']).not.toBe((now['spec'] as { renewTime: string }).renewTime);
+  });
+
+  test('survives answers that are lost and servers that fail for a while', async () => {
+    const objects = fakeObjects();
+    let puts = 0;
+    await serve(objects, (request, response) => {
+      if (request.method !== 'PUT') return false;
+      if (++puts % 3 === 1) {
+        // Stored, but nobody learns of it.
+        objects.put(leases, JSON.parse(request.body) as Manifest);
+        response.socket?.resetAndDestroy();
+        return true;
+      }
+      if (puts % 3 === 2) reply(response, 500, {});
+      return puts % 3 === 2;
+    });
+    const one = candidate({ renewWithin: 900 });
+    const { holds } = await leads(one);
+    await eventually(() => puts >= 9);
+    expect(holds()).toBe(true);
+    expect(one.lost).toEqual([]);
+  });
+});
+
+describe('a leadership is lost, told once, and nothing is tried any more,', () => {
+  const loses = async (one: Candidate, { signal, holds }: Leadership, why: string): Promise<void> => {
+    await eventually(() => one.lost.length === 1);
+    expect([signal.aborted, holds()]).toEqual([true, false]);
+    expect(one.lost[0]?.message).toBe(`the Lease a/l is lost: ${why}`);
+    await pause(50);
+    const before = api?.received.length;
+    await pause(300);
+    expect(api?.received.length).toBe(before);
+    await one.release();
+    expect(one.lost).toHaveLength(1);
+    expect(api?.received.length).toBe(before);
+  };
+
+  test('when another one holds the Lease', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate();
+    const leadership = await leads(one);
+    objects.put(leases, lease('other', '2'));
+    await loses(one, leadership, 'it is held by "other"');
+    expect(spec(objects)).toMatchObject({ holderIdentity: 'other' });
+  });
+
+  test('when the Lease is gone, though it could be made again: its epoch is no longer ours alone', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate();
+    const leadership = await leads(one);
+    objects.remove(leases, 'l');
+    await loses(one, leadership, 'it is gone');
+    expect(objects.get(leases, 'l')).toBeUndefined();
+  });
+
+  test('when the epoch was changed', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate();
+    const leadership = await leads(one);
+    const now = objects.get(leases, 'l')!;
+    objects.put(leases, { ...now, metadata: { ...now.metadata, annotations: { [annotation]: '9' } } });
+    await loses(one, leadership, 'its epoch is no longer 1');
+  });
+
+  test.each([
+    ['refuses', (_: Received, response: Parameters<Answer>[1]) => reply(response, 403, {})],
+    ['never answers', () => undefined],
+  ] as [string, Answer][])('when the server %s for too long, before others take over', async (_, answer) => {
+    const objects = fakeObjects();
+    await serve(objects, (request, response) => {
+      if (request.method === 'PUT') answer(request, response);
+      return request.method === 'PUT';
+    });
+    const one = candidate();
+    const leadership = await leads(one);
+    const began = performance.now();
+    await eventually(() => one.lost.length === 1);
+    expect(performance.now() - began).toBeLessThan(900);
+    await pause(120);
+    await loses(one, leadership, 'it could not be renewed for 500 ms');
+  });
+
+  test('when the process stood still for so long that others may have taken over', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    // Fake: the time that passed is told by a clock, the timers are real, as after SIGCONT.
+    let slept = 0;
+    const clock: Clock = { ...systemClock, elapsed: () => performance.now() + slept };
+    const one = candidate({ clock });
+    const { holds } = await leads(one);
+    expect(holds()).toBe(true);
+    slept = 20_000;
+    expect(holds()).toBe(false);
+    await eventually(() => one.lost.length === 1);
+    expect(requests('PUT')).toHaveLength(0);
+  });
+
+  test('but not when the clock on the wall jumps', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    let jump = 0;
+    const one = candidate({ clock: { ...systemClock, now: () => Date.now() + jump } });
+    const { holds } = await leads(one);
+    for (jump of [86_400_000, -86_400_000]) await pause(250);
+    expect(holds()).toBe(true);
+    expect(one.lost).toEqual([]);
+  });
+});
+
+describe('release', () => {
+  test('lets another one take over at once, with the next epoch', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate();
+    const { signal } = await leads(one);
+    const two = candidate();
+    await pause(150);
+    const began = performance.now();
+    await one.release();
+    expect(signal.aborted).toBe(true);
+    expect((await leads(two)).epoch).toBe(2);
+    expect(performance.now() - began).toBeLessThan(500);
+    expect(one.lost).toEqual([]);
+  });
+
+  test('leaves the epoch in the Lease, without a holder', async () => {
+    const objects = fakeObjects();
+    objects.put(leases, lease(undefined, '7'));
+    await serve(objects);
+    const one = candidate();
+    await leads(one);
+    await Promise.all([one.release(), one.release()]);
+    await one.release();
+    expect(objects.get(leases, 'l')).toMatchObject({ metadata: { annotations: { other: 'stays', [annotation]: '8' } } });
+    expect(spec(objects)).not.toHaveProperty('holderIdentity');
+    expect(requests('PUT')).toHaveLength(2);
+  });
+
+  test('works when the Lease was annotated just before', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate();
+    await leads(one);
+    const now = objects.get(leases, 'l')!;
+    objects.put(leases, { ...now, metadata: { ...now.metadata, annotations: { ...now.metadata.annotations, drain: 'yes' } } });
+    await one.release();
+    expect(spec(objects)).not.toHaveProperty('holderIdentity');
+    expect(objects.get(leases, 'l')?.metadata.annotations).toMatchObject({ drain: 'yes' });
+  });
+
+  test('never throws, and leaves a Lease alone that it cannot give back', async () => {
+    const objects = fakeObjects();
+    await serve(objects, ({ method }, response) => {
+      if (method === 'PUT') reply(response, 500, {});
+      return method === 'PUT';
+    });
+    const one = candidate();
+    await leads(one);
+    await one.release();
+    expect(one.errors.length).toBeGreaterThan(0);
+    expect(spec(objects)).toMatchObject({ holderIdentity: one.identity });
+  });
+
+  test('while the Lease is being taken gives it back', async () => {
+    const objects = fakeObjects();
+    objects.put(leases, lease(undefined, '7'));
+    let taking: (() => void) | undefined;
+    await serve(objects, (request, response) => {
+      if (request.method !== 'PUT' || taking) return false;
+      taking = () => objects.answer(request, response);
+      return true;
+    });
+    const one = candidate({ renewEvery: 1000, renewWithin: 2000 });
+    await eventually(() => taking !== undefined);
+    const released = one.release();
+    await pause(20);
+    taking?.();
+    await released;
+    expect(await one.leading).toBeUndefined();
+    expect(spec(objects)).not.toHaveProperty('holderIdentity');
+  });
+});
+
+test('the waits are those of a Lease of 15 s unless told otherwise: looked at every 2 s, taken after 15 s, renewed every 5 s', async () => {
+  const objects = fakeObjects();
+  objects.put(leases, lease('other', '7', { leaseDurationSeconds: 15 }));
+  await serve(objects);
+  const clock = fakeClock();
+  const one = candidate({
+    clock,
+    random: () => 0.5,
+    duration: undefined as never,
+    renewEvery: undefined as never,
+    renewWithin: undefined as never,
+    retryEvery: undefined as never,
+  });
+  const looks = () => requests('GET').filter(({ path }) => path.endsWith('/l')).length;
+  for (let i = 1; i <= 8; i++) {
+    await eventually(() => looks() === i && clock.timers() === 1);
+    expect(requests('PUT')).toHaveLength(0);
+    await clock.advance(2000);
+  }
+  const { signal } = await leads(one);
+  expect(spec(objects)).toMatchObject({ leaseDurationSeconds: 15 });
+  for (let i = 2; i <= 4; i++) {
+    await eventually(() => clock.timers() === 2);
+    await clock.advance(4999);
+    expect(requests('PUT')).toHaveLength(i - 1);
+    await clock.advance(1);
+    await eventually(() => requests('PUT').length === i);
+    await eventually(() => clock.timers() === 2);
+  }
+  expect(signal.aborted).toBe(false);
+});
+
+test('of many candidates one leads at a time, and no epoch is given twice, though answers are lost and leaders vanish', async () => {
+  const objects = fakeObjects();
+  let count = 0;
+  await serve(objects, (request, response) => {
+    if (request.method === 'GET' || ++count % 4 !== 0) return false;
+    if (count % 8 === 0) objects.answer(request, { writeHead: () => ({ end: () => undefined }) } as never);
+    response.socket?.resetAndDestroy();
+    return true;
+  });
+  const leaders: Leadership[] = [];
+  const start = (): Candidate => {
+    const one = candidate({ renewEvery: 30, renewWithin: 300, retryEvery: 15 });
+    void one.leading.then((leadership) => leadership && leaders.push(leadership));
+    return one;
+  };
+  const all = [start(), start(), start()];
+  for (let i = 0; i < 400; i++) {
+    expect(leaders.filter(({ holds }) => holds()).length).toBeLessThanOrEqual(1);
+    if (i % 50 === 49) {
+      // One of them leaves, another comes.
+      void all.shift()?.release();
+      all.push(start());
+    }
+    await pause(5);
+  }
+  const epochs = leaders.map(({ epoch }) => epoch);
+  expect(leaders.length).toBeGreaterThan(2);
+  expect(epochs).toEqual([...new Set(epochs)].sort((a, b) => a - b));
+});

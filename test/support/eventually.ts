@@ -1,0 +1,12 @@
+/** Waits until something is true; fails after five seconds. For what happens on a connection, where no clock can be held still. */
+export async function eventually(condition: () => boolean): Promise<void> {
+  const end = performance.now() + 5000;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`never true: ${condition.toString()}`);
+    await pause(5);
+  }
+}
+
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
