@@ -64,7 +64,7 @@ export function applyClassPatches(at: string, patches: readonly ClassPatch[], ta
     const { kind, resource } = targetOf(where, patch.target, targets);
     const before = resource.manifest();
     for (const operation of patch.operations as readonly PatchOperation[]) checkOperation(where, kind, before, operation);
-    resource.patch(patch.operations as readonly PatchOperation[]);
+    resource.patch(patch.operations);
   });
 }
 

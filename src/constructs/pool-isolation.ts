@@ -6,7 +6,6 @@ import { NetworkPolicy } from './network-policy.js';
 import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from './network-policy.js';
 import type { PatchTarget } from './class-patches.js';
 import { Resource } from './resource.js';
-import { identityRules } from './rules/names.js';
 import { poolNetworkRules } from './rules/pool-network.js';
 import { controlPort } from './supervisor-pod.js';
 

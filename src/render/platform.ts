@@ -3,8 +3,10 @@ import type { RuntimePoolClassSpec } from '../api/index.js';
 import { choice, flag, int32, list, map, object, optional, withOptions } from '../api/schema.js';
 import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
-import { apiServiceName } from '../constructs/install/controller-install.js';
+import { apiServiceName, probePort } from '../constructs/install/controller-install.js';
 import { CodedError } from '../lib/errors.js';
+import { fieldPath, isObject } from '../lib/json.js';
+import type { Json, Path } from '../lib/json.js';
 import { readYaml } from './yaml-read.js';
 
 /** `platform.yaml` is not what it must be; nothing was written. */
@@ -39,7 +41,6 @@ const PlatformSchema = object({
     defaultProvider: optional(choice(['agent-sandbox'])),
     gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
   }),
-  provider: optional(object({ namespace: dnsLabel })),
   dns: optional(object({ namespace: dnsLabel, podLabels: withOptions(selectorLabels, {}) })),
   classes: map(ClassSchema),
 });
@@ -55,7 +56,6 @@ export interface Platform {
     readonly defaultProvider: string;
     readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   };
-  readonly provider: { readonly namespace: string };
   readonly classes: readonly PlatformClass[];
 }
 
@@ -76,6 +76,7 @@ export function readPlatform(text: string, file: string): Platform {
   if (!document || documents.length > 1) {
     throw new PlatformError('platform-invalid', { at: file, found: `${documents.length} documents`, allowed: 'one document' });
   }
+  refuseNull(document.value, [], file);
   const [violation] = validate(platformKind, document.value);
   if (violation)
     throw new PlatformError('platform-invalid', {
@@ -89,7 +90,7 @@ export function readPlatform(text: string, file: string): Platform {
   return platform;
 }
 
-function withDefaults({ namespaces, controller, provider, dns, classes }: Static<typeof PlatformSchema>): Platform {
+function withDefaults({ namespaces, controller, dns, classes }: Static<typeof PlatformSchema>): Platform {
   const apiPort = controller.api?.port ?? 8080;
   const network: RuntimePoolClassSpec['network'] = {
     runtimeNamespace: namespaces.runtime,
@@ -113,7 +114,6 @@ function withDefaults({ namespaces, controller, provider, dns, classes }: Static
         workspaceDispatch: controller.gates?.workspaceDispatch ?? false,
       },
     },
-    provider: provider ?? { namespace: 'agent-sandbox-system' },
     classes: Object.entries(classes)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, { alsoApprove, ...given }]) => ({
@@ -122,6 +122,23 @@ function withDefaults({ namespaces, controller, provider, dns, classes }: Static
         alsoApprove: alsoApprove ?? [],
       })),
   };
+}
+
+/** The API server takes `null` for absent; in a reviewed file it is a slip. Values of patches may be anything. */
+function refuseNull(value: Json, path: Path, file: string): void {
+  if (value === null) {
+    throw new PlatformError('platform-invalid', {
+      at: file,
+      field: fieldPath(path),
+      found: null,
+      allowed: 'a value, or no such key',
+    });
+  }
+  if (path.at(-1) === 'value' && path.includes('operations')) return;
+  if (Array.isArray(value)) (value as readonly Json[]).forEach((item, index) => refuseNull(item, [...path, index], file));
+  else if (isObject(value)) {
+    for (const [name, member] of Object.entries(value)) if (member !== undefined) refuseNull(member, [...path, name], file);
+  }
 }
 
 type Loose<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Loose<T[K]> } : T;
@@ -178,6 +195,15 @@ function checkTogether(platform: Platform, file: string): void {
   }
   if (namespaces.tasks.includes(namespaces.controller))
     refuse('namespaces.tasks', namespaces.controller, 'namespaces other than that of the controller');
+  for (const [field, name] of [
+    ['controller', namespaces.controller],
+    ['runtime', namespaces.runtime],
+  ] as const) {
+    if (name === 'default' || name.startsWith('kube-'))
+      refuse(`namespaces.${field}`, name, 'a namespace of its own: install sets its labels');
+  }
+  if (platform.controller.apiPort === probePort)
+    refuse('controller.api.port', probePort, 'a port other than that of metrics and probes');
   const seen = new Map<string, string>();
   for (const { name, spec } of classes) {
     if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
@@ -190,8 +216,16 @@ function checkTogether(platform: Platform, file: string): void {
     for (const [field, found, wanted] of [
       ['runtimeNamespace', spec.network.runtimeNamespace, namespaces.runtime],
       ['controller.namespace', spec.network.controller.namespace, namespaces.controller],
+      ['controller.apiPort', spec.network.controller.apiPort, platform.controller.apiPort],
     ] as const) {
-      if (found !== wanted) refuse(`classes.${name}.network.${field}`, found, `${wanted}, as under namespaces`);
+      if (found !== wanted) refuse(`classes.${name}.network.${field}`, found, `${wanted}, as the rest of the file says`);
+    }
+    if (namespaces.tasks.includes(spec.providerProxy.namespace)) {
+      refuse(
+        'namespaces.tasks',
+        spec.providerProxy.namespace,
+        `namespaces other than that of the provider proxy of class ${name}`,
+      );
     }
   }
 }

@@ -9,7 +9,7 @@ export const managedBy = { 'app.kubernetes.io/managed-by': 'orka-workspaces' } a
 const controllerName = 'orka-workspaces-controller';
 export const apiServiceName = 'orka-api';
 /** Metrics and probes; the API has a port of its own. */
-const probePort = 8081;
+export const probePort = 8081;
 
 /** The four CRDs of this group. The label tells our installation from the reference's. */
 export class CustomResourceDefinitions extends Construct {

@@ -1,22 +1,10 @@
-import { runtimePoolClassKind, runtimePoolKind, validate } from '../../api/index.js';
+import { patterns, runtimePoolClassKind, runtimePoolKind, validate } from '../../api/index.js';
 import type { Kind, Manifest, RuntimePoolClassSpec } from '../../api/index.js';
-import type { Rule } from './rule.js';
-
-function parseUrl(text: string): URL | undefined {
-  return URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
-}
-
-/** http(s) with nothing that could carry a secret or change what is called. */
-function isBare(url: URL | undefined): boolean {
-  return (
-    url !== undefined &&
-    ['http:', 'https:'].includes(url.protocol) &&
-    [url.username, url.password, url.search, url.hash].every((part) => part === '')
-  );
-}
+import { badLabel } from './names.js';
+import type { Broken, Rule } from './rule.js';
 
 /** An object of ours must be what its schema says, CEL rules included; the API server would say the same, later. */
-function valid<T>(id: string, kind: Kind<T>): Rule<Manifest> {
+function valid(id: string, kind: Kind<unknown>): Rule<Manifest> {
   return {
     id,
     kind: 'provider',
@@ -32,6 +20,17 @@ function valid<T>(id: string, kind: Kind<T>): Rule<Manifest> {
 export const validRuntimePool = valid('runtime-pool/schema', runtimePoolKind);
 export const validRuntimePoolClass = valid('class/schema', runtimePoolClassKind);
 
+/** A URL of a Service of one namespace, in the one spelling that every reader understands alike: nothing is normalised, nothing can ride on it. */
+function serviceUrl(field: string, url: string, namespace: string): Broken | undefined {
+  const match =
+    /^https?:\/\/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\.([-a-z0-9]+)\.svc(?:\.cluster\.local)?(?::([1-9]\d{0,4}))?(?:\/[\w.~-]+)*\/?$/.exec(
+      url,
+    );
+  return match?.[1] === namespace && Number(match[2] ?? 80) <= 65535
+    ? undefined
+    : { field, found: url, allowed: `http(s)://<service>.${namespace}.svc, with a port and a plain path at most` };
+}
+
 /** Rules about the settings of a class that a schema cannot say. Source: workload.md §3.1, §3.8. */
 export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
   {
@@ -45,38 +44,42 @@ export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
         : undefined,
   },
   {
+    id: 'class/adapter-names',
+    kind: 'policy',
+    because: 'the names are part of a digest and of an environment variable',
+    source: 'workload.md §2.7',
+    check: ({ runtime: { adapterDigests } }) => {
+      const bad = Object.keys(adapterDigests).find(
+        (name) => name.length > 128 || !new RegExp(patterns.secretKey.pattern).test(name),
+      );
+      return bad === undefined
+        ? undefined
+        : { field: 'spec.runtime.adapterDigests', found: bad, allowed: 'names of at most 128 letters, digits, "-", "_" and "."' };
+    },
+  },
+  {
+    id: 'class/labels',
+    kind: 'provider',
+    because: 'the API server refuses any other label in a selector',
+    source: 'Kubernetes labels',
+    check: ({ pod, providerProxy, network }) =>
+      badLabel(pod.placement.nodeSelector, 'spec.pod.placement.nodeSelector') ??
+      badLabel(providerProxy.podLabels, 'spec.providerProxy.podLabels') ??
+      badLabel(network.dns.podLabels, 'spec.network.dns.podLabels'),
+  },
+  {
     id: 'class/proxy-url',
     kind: 'policy',
     because: 'the one way out must stay inside the cluster and lead to the namespace that the network policy opens',
     source: 'workload.md §3.8',
-    check: ({ providerProxy: { url, namespace } }) => {
-      const parsed = parseUrl(url);
-      const host = parsed?.hostname.toLowerCase() ?? '';
-      const inside = host.endsWith(`.${namespace}.svc`) || host.endsWith(`.${namespace}.svc.cluster.local`);
-      return inside && isBare(parsed)
-        ? undefined
-        : {
-            field: 'spec.providerProxy.url',
-            found: url,
-            allowed: `http or https to <service>.${namespace}.svc, without user, query or fragment`,
-          };
-    },
+    check: ({ providerProxy: { url, namespace } }) => serviceUrl('spec.providerProxy.url', url, namespace),
   },
   {
     id: 'class/api-url',
     kind: 'policy',
-    because: 'the supervisor calls the controller under this URL and nothing may ride on it',
+    because: 'the supervisor calls the controller under this URL, through a policy that opens its namespace only',
     source: 'workload.md §1.3',
-    check: ({ network: { controller } }) => {
-      const parsed = parseUrl(controller.apiUrl);
-      return isBare(parsed)
-        ? undefined
-        : {
-            field: 'spec.network.controller.apiUrl',
-            found: controller.apiUrl,
-            allowed: 'http or https without user, query or fragment',
-          };
-    },
+    check: ({ network: { controller } }) => serviceUrl('spec.network.controller.apiUrl', controller.apiUrl, controller.namespace),
   },
   {
     id: 'class/runtime-namespace',
