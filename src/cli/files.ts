@@ -7,11 +7,11 @@ export class InputError extends CodedError<'input-invalid' | 'input-unreadable'>
 /** The text of a file; `-` is standard input. */
 export function readInput(file: string): string {
   try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8');
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file === '-' ? 0 : file));
   } catch (cause) {
     throw new InputError(
       'input-unreadable',
-      { at: file, found: (cause as NodeJS.ErrnoException).code, allowed: 'a file that can be read' },
+      { at: file, found: (cause as NodeJS.ErrnoException).code, allowed: 'a file of UTF-8 text that can be read' },
       { cause },
     );
   }

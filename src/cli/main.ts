@@ -1,13 +1,17 @@
 #!/usr/bin/env node
+import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { CodedError } from '../lib/errors.js';
 import type { PlanOptions } from './plan.js';
 
-/** Exit codes: 0 done, 1 failed or refused, 2 the call or its input cannot be used. */
-export const exitCodes = { failed: 1, usage: 2 } as const;
+/** Exit codes: 0 done, 1 refused or different, 2 the call or its input cannot be used, 70 a defect of ours (EX_SOFTWARE). */
+const exitCodes = { usage: 2, defect: 70 } as const;
+
+const { version } = createRequire(import.meta.url)('orka-workspaces/package.json') as { readonly version: string };
 
 const program = new Command('orka-workspaces')
   .description('Declarative, reviewable workspaces for coding agents on Kubernetes')
+  .version(version)
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(text) });
 
@@ -56,6 +60,11 @@ Exit code 0: accepted. 1: refused; the data is on stdout all the same. 2: the in
   )
   .action(async (options: PlanOptions) => (await import('./plan.js')).plan(options));
 
+// `… | head` has read enough; that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? process.exitCode : report(error));
+});
+
 try {
   await program.parseAsync();
 } catch (error) {
@@ -69,5 +78,5 @@ function report(error: unknown): number {
     return exitCodes.usage;
   }
   process.stderr.write(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  return exitCodes.failed;
+  return exitCodes.defect;
 }

@@ -1,4 +1,4 @@
-import { agentKind, runtimePoolClassKind, taskKind, validate, withDefaults } from '../api/index.js';
+import { agentKind, patterns, runtimePoolClassKind, taskKind, validate, withDefaults } from '../api/index.js';
 import type { Agent, Kind, Manifest, RuntimePoolClass, Task } from '../api/index.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
@@ -26,6 +26,8 @@ const plannedKinds = ['Task', 'Agent', 'ConfigMap'];
 
 /** Reads one Task and its Agents. Anything else, anything twice and anything unknown is refused, all problems of a document at once. */
 export function readDocuments(files: readonly string[]): PlanDocuments {
+  if (files.filter((file) => file === '-').length > 1)
+    throw new InputError('input-invalid', { at: 'plan', field: '--filename', found: files, allowed: 'standard input once' });
   const documents = files.flatMap((file) => documentsOf(file, plannedKinds));
   const tasks = documents.filter(({ value }) => value['kind'] === 'Task');
   const [task] = tasks;
@@ -39,16 +41,27 @@ export function readDocuments(files: readonly string[]): PlanDocuments {
   const agents = documents
     .filter(({ value }) => value['kind'] === 'Agent')
     .map((document) => checked<Agent>(agentKind, document));
-  const twice = agents.find(
-    (agent, index) => agents.findIndex((other) => nameOf('Agent', other) === nameOf('Agent', agent)) < index,
-  );
-  if (twice)
-    throw new InputError('input-invalid', { at: nameOf('Agent', twice), found: 'two documents', allowed: 'each Agent once' });
-  return {
-    task: checked<Task>(taskKind, task),
-    agents,
-    configMaps: documents.filter(({ value }) => value['kind'] === 'ConfigMap').map(({ value }) => value as Manifest),
-  };
+  const configMaps = documents.filter(({ value }) => value['kind'] === 'ConfigMap').map(configMapOf);
+  for (const [kind, objects] of [
+    ['Agent', agents],
+    ['ConfigMap', configMaps],
+  ] as const)
+    refuseTwice(kind, objects);
+  return { task: checked<Task>(taskKind, task), agents, configMaps };
+}
+
+function refuseTwice(kind: string, objects: readonly Pick<Manifest, 'metadata'>[]): void {
+  const names = objects.map((object) => nameOf(kind, object));
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined)
+    throw new InputError('input-invalid', { at: twice, found: 'two documents', allowed: `each ${kind} once` });
+}
+
+function configMapOf({ at, value }: Document): Manifest {
+  const { apiVersion, metadata } = value;
+  if (apiVersion !== 'v1') throw new InputError('input-invalid', { at, field: 'apiVersion', found: apiVersion, allowed: 'v1' });
+  if (isObject(metadata) && typeof metadata['name'] === 'string') return value as Manifest;
+  throw new InputError('input-invalid', { at, field: 'metadata.name', found: metadata, allowed: 'the name of the ConfigMap' });
 }
 
 /** A RuntimePoolClass as kubectl prints it. */
@@ -60,22 +73,42 @@ export function readClass(file: string): RuntimePoolClass {
   return checked<RuntimePoolClass>(runtimePoolClassKind, document);
 }
 
-const wholeNumbers: readonly LiveInput[] = ['agentGeneration', 'poolGeneration', 'controllerEpoch'];
+const wholeNumber = { pattern: /^[1-9]\d{0,15}$/, allowed: 'a whole number from 1' };
+const uid = { pattern: /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/, allowed: 'a UID' };
+const random = { pattern: /^[\da-f]{24}$/, allowed: '24 lower-case hexadecimal digits' };
+const key = { pattern: /^[\w-]{43}$/, allowed: '32 bytes in base64url' };
+
+/** What each live value can be, so that a plan cannot show what the controller would never make. */
+const forms: Readonly<Record<LiveInput, { readonly pattern: RegExp; readonly allowed: string }>> = {
+  namespace: { pattern: new RegExp(patterns.dnsLabel.pattern), allowed: 'a name of a namespace' },
+  now: { pattern: /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/, allowed: 'an instant as 2026-01-31T08:00:00Z' },
+  taskUid: uid,
+  agentUid: uid,
+  agentGeneration: wholeNumber,
+  poolUid: uid,
+  poolGeneration: wholeNumber,
+  controllerEpoch: wholeNumber,
+  tokenGeneration: { pattern: /^[\da-f]{16}$/, allowed: '16 lower-case hexadecimal digits' },
+  authSecretRandom: random,
+  providerSecretRandom: random,
+  bootstrapNonce: key,
+  bootstrapPublicKey: key,
+};
 
 /** Values of live facts: a flat map of names to texts or numbers. */
 export function readFacts(file: string): Readonly<Partial<Record<LiveInput, string>>> {
-  const [document] = readYaml(readInput(file), file);
+  const documents = readYaml(readInput(file), file);
   const names = Object.keys(liveInputs) as LiveInput[];
   const refuse = (field: string, found: unknown, allowed: string): never => {
     throw new InputError('input-invalid', { at: file, field, found, allowed });
   };
-  const facts = document?.value;
+  const facts = documents[0]?.value;
+  if (documents.length > 1) return refuse('', `${documents.length} documents`, 'one document');
   if (!isObject(facts)) return refuse('', facts, `a map with some of ${names.join(', ')}`);
   const given = Object.entries(facts).map(([field, value]): [LiveInput, string] => {
     const name = names.find((one) => one === field) ?? refuse(field, value, names.join(', '));
     if (typeof value !== 'string' && typeof value !== 'number') return refuse(name, value, 'a text or a number');
-    if (wholeNumbers.includes(name) && !/^[1-9][0-9]{0,15}$/.test(String(value)))
-      return refuse(name, value, 'a whole number from 1');
+    if (!forms[name].pattern.test(String(value))) return refuse(name, value, forms[name].allowed);
     return [name, String(value)];
   });
   return Object.fromEntries(given);

@@ -55,7 +55,12 @@ export function plan(options: PlanOptions): void {
     'plan' in outcome && chosen
       ? acceptedResult(outcome.plan, chosen, live, known)
       : refusedResult(task, 'refusal' in outcome ? outcome.refusal : unplanned(task), hosting.defaultProvider, chosen, live.now);
-  print(task, result, notesOn({ task, agent, hosting, chosen, platform, options, accepted: 'plan' in outcome }), output);
+  print(
+    task,
+    result,
+    notesOn({ task, documents, agent, hosting, chosen, platform, options, accepted: 'plan' in outcome }),
+    output,
+  );
   if (result.result.verdict === 'refused') process.exitCode = 1;
 }
 
@@ -154,6 +159,7 @@ function systemPromptOf(
 
 interface Situation {
   readonly task: Task;
+  readonly documents: PlanDocuments;
   readonly agent: Agent | undefined;
   readonly hosting: Hosting;
   readonly chosen: ChosenClass | undefined;
@@ -163,13 +169,23 @@ interface Situation {
 }
 
 /** What a person should know beside the verdict. */
-function notesOn({ task, agent, hosting, chosen, platform, options, accepted }: Situation): readonly string[] {
+function notesOn({ task, documents, agent, hosting, chosen, platform, options, accepted }: Situation): readonly string[] {
   const notes: string[] = [];
   if (accepted && chosen && !chosen.approved) {
     notes.push(
       `the class ${chosen.name} is not approved: its digest ${chosen.digest} is not among spec.approvedDigests, and the Task would wait until its own deadline`,
     );
   }
+  const namespace = task.metadata.namespace ?? 'default';
+  if (platform && !platform.namespaces.tasks.includes(namespace)) {
+    notes.push(
+      `${options.platform} does not list the namespace ${namespace} under namespaces.tasks: the controller would not see the Task`,
+    );
+  }
+  if (documents.task.metadata.deletionTimestamp !== undefined)
+    notes.push('the Task is being deleted; this is the plan of a new one');
+  else if (documents.task.status?.phase !== undefined)
+    notes.push(`the Task is already ${documents.task.status.phase}; this is the plan of a new one`);
   if (agent?.spec.secretRef) {
     notes.push(`${nameOf('Agent', agent)}: spec.secretRef is not used; access to the model comes from the proxy of the class`);
   }

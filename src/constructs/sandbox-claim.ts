@@ -1,7 +1,7 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
 import { Resource } from './resource.js';
-import { sandboxClaimRules } from './rules/sandbox-claim.js';
+import { podLabelRule, sandboxClaimRules } from './rules/sandbox-claim.js';
 import type { ISandboxWarmPool } from './sandbox-warm-pool.js';
 
 /** Props of {@link SandboxClaim}. */
@@ -23,6 +23,11 @@ export interface SandboxClaimProps {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
+  /**
+   * Domains of which the provider lets a claim set Pod labels: `allowed-label-domains` of its ConfigMap.
+   * @default ['sandbox.users.io']
+   */
+  readonly allowedLabelDomains?: readonly string[];
   /** Plain environment variables; the template must allow them, and the claim starts cold. @default - none */
   readonly env?: readonly { readonly name: string; readonly value: string; readonly containerName?: string }[];
 }
@@ -48,7 +53,7 @@ export class SandboxClaim extends Construct {
           env: props.env,
         },
       },
-      sandboxClaimRules,
+      [...sandboxClaimRules, podLabelRule(props.allowedLabelDomains ?? ['sandbox.users.io'])],
     );
     this.name = this.resource.name;
   }

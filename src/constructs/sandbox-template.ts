@@ -32,6 +32,11 @@ export interface SandboxTemplateProps {
     readonly egress?: readonly NetworkPolicyEgressRule[];
   };
   /**
+   * Accept rules without peers or without ports, which mean "anyone" and "every port".
+   * @default false
+   */
+  readonly allowOpenRules?: boolean;
+  /**
    * May a claim set environment variables?
    * @default 'Disallowed'
    */
@@ -64,6 +69,7 @@ export class SandboxTemplate extends Construct implements ISandboxTemplate {
 
   constructor(scope: Construct, id: string, props: SandboxTemplateProps) {
     super(scope, id);
+    const own = props.allowOpenRules ? sandboxTemplateRules.filter((rule) => rule.kind !== 'policy') : sandboxTemplateRules;
     const management = props.networkPolicyManagement ?? 'Managed';
     this.resource = new Resource(
       this,
@@ -82,7 +88,7 @@ export class SandboxTemplate extends Construct implements ISandboxTemplate {
           service: props.service,
         },
       },
-      [...sandboxTemplateRules, ...(props.rules ?? [])],
+      [...own, ...(props.rules ?? [])],
     );
     this.name = this.resource.name;
   }

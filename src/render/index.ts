@@ -1,3 +1,17 @@
+export { assess } from '../domain/admission/assess.js';
+export type { AssessInput } from '../domain/admission/assess.js';
+export type { Refusal } from '../domain/admission/admit.js';
+export type { Hosting } from '../domain/admission/rule.js';
+export { resolveFacts } from '../domain/facts.js';
+export type { Bootstrap, Facts, InstanceFacts, Mounted, PlainFacts, PoolIdentity, WorkspaceFacts } from '../domain/facts.js';
+export { frozenByClass, frozenByPool } from '../domain/frozen.js';
+export type { FrozenValues } from '../domain/frozen.js';
+export { planTask } from '../domain/plan.js';
+export type { Family, Plan, PlanInput } from '../domain/plan.js';
+export { approve } from './approve.js';
+export type { ApprovedClass } from './approve.js';
+export { readPlatform } from './platform.js';
+export type { Platform, PlatformClass } from './platform.js';
 export { manifestsOf, renderApp } from './app.js';
 export type { RenderedFile } from './app.js';
 export { classDigest, compile } from './compile.js';

@@ -67,6 +67,12 @@ describe('the Task and Agent of the deploy guide', () => {
     );
   });
 
+  test('are told when the controller would not see the Task, or has already', () => {
+    const elsewhere = smoke.replaceAll('namespace: demo-magic', 'namespace: elsewhere');
+    expect(planned(elsewhere).stdout).toContain('does not list the namespace elsewhere under namespaces.tasks');
+    expect(planned(`${smoke.trimEnd()}\nstatus: { phase: Running }\n`).stdout).toContain('the Task is already Running');
+  });
+
   test('name nothing of the provider in the status', () => {
     const { status, objects } = json(smoke);
     const names = objects.filter(({ apiVersion }) => apiVersion.includes('agents.x-k8s.io')).map(({ metadata }) => metadata.name);
@@ -211,6 +217,25 @@ describe('refused with exit code 2, one message a problem and nothing on stdout:
     expect(planned(smoke, '--facts', file('f.yaml', 'colour: red\n')).stderr).toMatch(
       /f.yaml: colour: found "red", allowed: .*poolUid/,
     );
+  });
+
+  test.each([
+    ['poolUid', 'Not A UID', 'a UID'],
+    ['authSecretRandom', 'ABC', '24 lower-case hexadecimal digits'],
+    ['now', 'tomorrow', 'an instant as'],
+  ])('a fact %s that the cluster would never have', (name, value, allowed) => {
+    const { code, stdout, stderr } = planned(smoke, '--facts', file('f.yaml', `${name}: ${value}\n`));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`${name}: found "${value}", allowed: ${allowed}`);
+  });
+
+  test('standard input that is to be read twice', () => {
+    expect(planned(smoke, '-f', '-').stderr).toBe('error: plan: --filename: found ["-","-"], allowed: standard input once\n');
+  });
+
+  test('bytes that are no text', () => {
+    writeFileSync(join(folder, 'latin1.yaml'), Buffer.from([0x6e, 0x3a, 0x20, 0xe9, 0x0a]));
+    expect(cli(['plan', '-f', join(folder, 'latin1.yaml')])).toMatchObject({ code: 2, stdout: '' });
   });
 
   test('an unknown output', () => {

@@ -73,7 +73,7 @@ describe('check', () => {
     const { code, stdout } = cli(['check'], { cwd: folder });
     expect(code).toBe(1);
     expect(stdout).toContain('dist/apply/0001-install.k8s.yaml is not what synth writes');
-    expect(stdout).toMatch(/- {3}replicas: 0\n\+ {3}replicas: 1/);
+    expect(stdout).toMatch(/^- {2}replicas: 0\n\+ {2}replicas: 1$/m);
   });
 
   test('names every missing file of an output that was never written', () => {

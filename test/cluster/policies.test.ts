@@ -7,7 +7,7 @@ import type { Outside } from './support/outside.js';
 import { removePool, renderPool, startPool } from './support/pool.js';
 
 const pool = renderPool('task-policy-test');
-const sandbox = { ...refOf(pool.claim as Manifest), apiVersion: 'v1', kind: 'Pod' };
+const sandbox = { ...refOf(pool.claim!), apiVersion: 'v1', kind: 'Pod' };
 const { node } = cluster;
 const proxyNamespace = platform.classes[0]?.spec.providerProxy.namespace ?? '';
 const other = 'orka-test-other';
@@ -34,7 +34,7 @@ function peer(name: string, inNamespace: string, labels: Readonly<Record<string,
         },
       ],
     },
-  } as unknown as Manifest;
+  };
 }
 
 const proxy = peer('proxy', proxyNamespace, role('provider-auth-proxy'), [1337, 1338]);

@@ -12,7 +12,7 @@ import { applyAll, eventually, gone, kube, manager, namespace, platform, readyPo
 import { removePool, renderPool, startPool } from './support/pool.js';
 
 const pool = renderPool('task-pool-test');
-const claim = refOf(pool.claim as Manifest);
+const claim = refOf(pool.claim!);
 const sandbox: ObjectRef = {
   apiVersion: 'agents.x-k8s.io/v1beta1',
   kind: 'Sandbox',
@@ -37,7 +37,7 @@ function added(sent: Json | undefined, stored: Json | undefined, path: string): 
       added(sent[name], stored[name], `${path}.${name}`),
     ]);
     const given = members.filter(([, value]) => value !== undefined);
-    return given.length === 0 ? undefined : (Object.fromEntries(given) as Json);
+    return given.length === 0 ? undefined : (Object.fromEntries(given));
   }
   if (Array.isArray(sent) && Array.isArray(stored)) {
     const items = (stored as readonly Json[]).map((item, index): [string, Json | undefined] => [
@@ -45,7 +45,7 @@ function added(sent: Json | undefined, stored: Json | undefined, path: string): 
       added((sent as readonly Json[])[index], item, `${path}[${index}]`),
     ]);
     const given = items.filter(([, value]) => value !== undefined);
-    return given.length === 0 ? undefined : (Object.fromEntries(given) as Json);
+    return given.length === 0 ? undefined : (Object.fromEntries(given));
   }
   if (sent !== stored) throw new Error(`${path}: sent ${JSON.stringify(sent)}, stored ${JSON.stringify(stored)}`);
   return undefined;
@@ -116,7 +116,7 @@ describe('our apply', () => {
 });
 
 test('a claim is created once: a second creation finds the first', async () => {
-  await expect(create(kube, pool.claim as Manifest, { manager })).rejects.toMatchObject({ code: 'already-exists' });
+  await expect(create(kube, pool.claim!, { manager })).rejects.toMatchObject({ code: 'already-exists' });
 });
 
 test('a deletion that means another object of the name deletes nothing', async () => {

@@ -113,6 +113,12 @@ describe('a SandboxTemplate is refused when', () => {
       { podTemplate: { ...podTemplate, metadata: { labels: { 'agents.x-k8s.io/x': 'y' } } } },
       /agents.x-k8s.io\/x/,
     ],
+    ['it opens a direction to anyone', { networkPolicy: { egress: [{} as never] } }, /spec.networkPolicy.egress\[0\].to/],
+    [
+      'it has rules that nobody makes a policy from',
+      { networkPolicyManagement: 'Unmanaged', networkPolicy: {} },
+      /nothing when networkPolicyManagement is Unmanaged/,
+    ],
     ['its name is none', { metadata: { name: 'Not_A_Name' } }, /metadata.name: found "Not_A_Name"/],
   ])('%s', (_, props, message) => {
     expect(template(props)).toThrow(message);
@@ -153,6 +159,22 @@ describe('a SandboxClaim is refused when', () => {
       /spec.env/,
     ],
     ['a list is empty', { env: [] }, /spec.env: found \[\]/],
+    ['its shutdown time is no day', { lifecycle: { shutdownTime: '2030-02-31T05:00:00Z' } }, /shutdownTime/],
+    [
+      'the provider lets no claim set its label',
+      { additionalPodMetadata: { labels: { team: 'a' } } },
+      /found "team", allowed: keys of sandbox.users.io/,
+    ],
+    [
+      'the value of its label is none',
+      { additionalPodMetadata: { labels: { 'sandbox.users.io/team': 'not valid' } } },
+      /labels\[sandbox.users.io\/team\]/,
+    ],
+    [
+      'it uses an annotation of Kubernetes',
+      { additionalPodMetadata: { annotations: { 'x.kubernetes.io/y': 'z' } } },
+      /found "x.kubernetes.io\/y"/,
+    ],
     ['it names no pool', { warmPool: SandboxWarmPool.fromName('') }, /spec.warmPoolRef.name/],
   ])('%s', (_, props, message) => {
     expect(claim(props)).toThrow(message);

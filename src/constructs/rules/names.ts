@@ -38,6 +38,9 @@ export const identityRules: readonly Rule<Manifest>[] = [
   },
 ];
 
+/** The first key of a label or annotation that Kubernetes does not accept. */
+export const badKey = (keys: readonly string[]): string | undefined => keys.find((key) => !qualifiedName.test(key));
+
 /** The first label that Kubernetes does not accept. */
 export function badLabel(
   labels: Readonly<Record<string, string>> | undefined,

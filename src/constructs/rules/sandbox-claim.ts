@@ -1,12 +1,42 @@
 import type { Manifest } from '../../api/index.js';
 import type { SandboxClaimProps } from '../sandbox-claim.js';
-import { identityRules } from './names.js';
+import { badKey, badLabel, identityRules } from './names.js';
 import type { Rule } from './rule.js';
 
 type ClaimSpec = Pick<SandboxClaimProps, 'lifecycle' | 'additionalPodMetadata' | 'env'> & {
   readonly warmPoolRef: { readonly name: string };
 };
 const specOf = (object: Manifest): ClaimSpec => object['spec'] as unknown as ClaimSpec;
+
+/** A day that exists, in the one spelling that the provider keeps. */
+const isInstant = (time: string): boolean => {
+  const at = Date.parse(time);
+  return !Number.isNaN(at) && new Date(at).toISOString() === time.replace(/Z$/, '.000Z');
+};
+
+const closedDomain = /^(?:.+\.)?(?:kubernetes\.io|k8s\.io|agents\.x-k8s\.io)$/;
+const openAnnotation = 'cluster-autoscaler.kubernetes.io/safe-to-evict';
+const domainOf = (key: string): string => (key.includes('/') ? key.slice(0, key.indexOf('/')) : '');
+
+/**
+ * Labels that a claim gives its Pod must be of a domain that the provider's administrator lets claims use. The provider's own list
+ * is `sandbox.users.io`; `allowed-label-domains` of its ConfigMap replaces it.
+ */
+export const podLabelRule = (domains: readonly string[]): Rule<Manifest> => ({
+  id: 'claim/pod-labels',
+  kind: 'provider',
+  because: 'the claim stays not ready, even one whose sandbox runs already',
+  source: 'provider.md §5.3',
+  check: (object) => {
+    const labels = specOf(object).additionalPodMetadata?.labels;
+    const field = 'spec.additionalPodMetadata.labels';
+    const of = (key: string) => domains.some((domain) => domainOf(key) === domain || domainOf(key).endsWith(`.${domain}`));
+    const foreign = Object.keys(labels ?? {}).find((key) => !of(key));
+    return foreign === undefined
+      ? badLabel(labels, field)
+      : { field, found: foreign, allowed: `keys of ${domains.join(', ')} and their sub-domains` };
+  },
+});
 
 export const sandboxClaimRules: readonly Rule<Manifest>[] = [
   ...identityRules,
@@ -52,9 +82,9 @@ export const sandboxClaimRules: readonly Rule<Manifest>[] = [
     source: 'provider.md §6',
     check: (object) => {
       const time = specOf(object).lifecycle?.shutdownTime;
-      return time === undefined || /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time)
+      return time === undefined || isInstant(time)
         ? undefined
-        : { field: 'spec.lifecycle.shutdownTime', found: time, allowed: 'RFC 3339 in whole seconds with Z' };
+        : { field: 'spec.lifecycle.shutdownTime', found: time, allowed: 'an instant in RFC 3339, whole seconds with Z' };
     },
   },
   {
@@ -79,5 +109,20 @@ export const sandboxClaimRules: readonly Rule<Manifest>[] = [
       specOf(object).env?.length === 0
         ? { field: 'spec.env', found: [], allowed: 'nothing, or at least one variable' }
         : undefined,
+  },
+  {
+    id: 'claim/pod-annotations',
+    kind: 'provider',
+    because: 'the claim stays not ready, even one whose sandbox runs already',
+    source: 'provider.md §5.3',
+    check: (object) => {
+      const field = 'spec.additionalPodMetadata.annotations';
+      const keys = Object.keys(specOf(object).additionalPodMetadata?.annotations ?? {});
+      const closed = keys.find((key) => key !== openAnnotation && closedDomain.test(domainOf(key)));
+      const bad = badKey(keys);
+      if (closed !== undefined)
+        return { field, found: closed, allowed: 'keys outside kubernetes.io, k8s.io and agents.x-k8s.io' };
+      return bad === undefined ? undefined : { field, found: bad, allowed: 'qualified names' };
+    },
   },
 ];

@@ -1,14 +1,16 @@
 import type { Manifest } from '../../api/index.js';
 import type { PodTemplate } from '../pod.js';
+import type { SandboxTemplateProps } from '../sandbox-template.js';
 import { badLabel, identityRules } from './names.js';
+import { trafficRules } from './network-policy.js';
 import type { Rule } from './rule.js';
 
 const at = 'spec.podTemplate';
 const reserved = /^(agents\.x-k8s\.io|extensions\.agents\.x-k8s\.io)\//;
 
-function podTemplate(object: Manifest): PodTemplate {
-  return (object['spec'] as unknown as { podTemplate: PodTemplate }).podTemplate;
-}
+type TemplateSpec = Pick<SandboxTemplateProps, 'podTemplate' | 'networkPolicy' | 'networkPolicyManagement'>;
+const specOf = (object: Manifest): TemplateSpec => object['spec'] as unknown as TemplateSpec;
+const podTemplate = (object: Manifest): PodTemplate => specOf(object).podTemplate;
 
 /** Rules of SandboxTemplate; its API accepts nearly anything and the Pod is refused later, or differs. */
 export const sandboxTemplateRules: readonly Rule<Manifest>[] = [
@@ -72,4 +74,17 @@ export const sandboxTemplateRules: readonly Rule<Manifest>[] = [
         : { field: `${at}.metadata`, found: key, allowed: 'keys outside agents.x-k8s.io and extensions.agents.x-k8s.io' };
     },
   },
+  {
+    id: 'template/unmanaged-policy',
+    kind: 'provider',
+    because: 'the provider creates no policy from it',
+    source: 'provider.md §7',
+    check: (object) => {
+      const { networkPolicyManagement, networkPolicy } = specOf(object);
+      return networkPolicyManagement === 'Unmanaged' && networkPolicy !== undefined
+        ? { field: 'spec.networkPolicy', found: networkPolicy, allowed: 'nothing when networkPolicyManagement is Unmanaged' }
+        : undefined;
+    },
+  },
+  ...trafficRules({ field: 'spec.networkPolicy', of: (object) => specOf(object).networkPolicy }),
 ];

@@ -113,7 +113,7 @@ export async function cleanUp(refs: readonly ObjectRef[]): Promise<void> {
       kind: 'DeleteOptions',
       propagationPolicy: 'Foreground',
       gracePeriodSeconds: ref.kind === 'Pod' ? 0 : null,
-    } as unknown as Json;
+    };
     await kube.request({ method: 'DELETE', path, body }).catch(() => undefined);
   }
   for (const ref of refs) await gone(ref);
