@@ -43,7 +43,7 @@ const ofPod = [
  * What a class may patch, by kind. A list of what is allowed, since a list of what is not would always be too short: image, resources,
  * labels, selectors, names, live values and everything about the claim are settings, or nobody's business.
  */
-export const patchable: Readonly<Record<string, readonly string[]>> = {
+const patchable: Readonly<Record<string, readonly string[]>> = {
   SandboxTemplate: ['metadata/annotations/**', ...ofPod.map((path) => `spec/podTemplate/${path}`)],
   Deployment: ['metadata/annotations/**', ...ofPod.map((path) => `spec/template/${path}`)],
   NetworkPolicy: ['metadata/annotations/**', 'spec/egress/**', 'spec/ingress/**'],

@@ -92,7 +92,9 @@ rows.push({ what: 'per pool, 4000 against 1000 (linear = 1)', ratio: `${(per[400
 const quiet = { stdio: 'ignore', env: { ...process.env, NODE_OPTIONS: '', CDK8S_CHECK_UPGRADE: 'false' } };
 const out = mkdtempSync(join(tmpdir(), 'orka-bench-'));
 const node = median(7, () => spawnSync(process.execPath, ['-e', '0'], quiet));
-const plan = median(9, () => spawnSync(process.execPath, ['lib/cli/main.js', 'plan', '-f', 'examples/smoke.yaml'], quiet));
+const plan = median(9, () =>
+  spawnSync(process.execPath, ['lib/bin/orka-workspaces.js', 'plan', '-f', 'examples/smoke.yaml'], quiet),
+);
 const synth = median(3, () =>
   spawnSync(process.execPath, ['node_modules/cdk8s-cli/bin/cdk8s', 'synth', '--output', join(out, 'dist')], quiet),
 );

@@ -13,7 +13,7 @@ export function cli(
 ): CliResult {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [new URL('../../lib/cli/main.js', import.meta.url).pathname, ...args],
+    [new URL('../../lib/bin/orka-workspaces.js', import.meta.url).pathname, ...args],
     {
       encoding: 'utf8',
       timeout: 60_000,

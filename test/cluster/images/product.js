@@ -57,7 +57,7 @@ function lookUp(name, from) {
 
 /** @param {readonly string[]} roots @returns {readonly ImageFile[]} */
 function ownPackage(roots) {
-  if (!existsSync(path.join(repository, 'lib/cli/main.js'))) throw new Failure('lib/ is missing: run npm run build');
+  if (!existsSync(path.join(repository, 'lib/bin/orka-workspaces.js'))) throw new Failure('lib/ is missing: run npm run build');
   const code = (/** @type {string} */ name) =>
     !name.endsWith('.d.ts') && !name.endsWith('.map') && !name.startsWith('imports') && !name.startsWith('.');
   return [
@@ -150,7 +150,7 @@ export async function productImages(folder) {
     name: 'controller',
     folder,
     files: once([...base, ...node, ...ownPackage(packages.controller)]),
-    config: { Entrypoint: ['/usr/local/bin/node', `${opt}/lib/cli/main.js`], Env: ['PATH=/usr/local/bin'], User: '65532:65532' },
+    config: { Entrypoint: ['/usr/local/bin/node', `${opt}/lib/bin/orka-workspaces.js`], Env: ['PATH=/usr/local/bin'], User: '65532:65532' },
   });
   return { images: { 'acp-codex': runtime, controller }, adapterDigests: digests };
 }

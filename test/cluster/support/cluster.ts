@@ -35,7 +35,7 @@ function findCluster(): TestCluster {
 export const platform: Platform = readPlatform(readFileSync(platformFile, 'utf8'), platformFile);
 
 const [config] = readYaml(readFileSync(cluster.kubeconfig, 'utf8'), cluster.kubeconfig);
-export const transport = createTransport(kubeconfigAccess(config?.value ?? null, cluster.kubeconfig), {
+const transport = createTransport(kubeconfigAccess(config?.value ?? null, cluster.kubeconfig), {
   userAgent: 'orka-workspaces-test',
 });
 export const kube: KubeClient = createClient(transport);

@@ -49,7 +49,7 @@ export async function startPool({ workload, claim }: RenderedPool): Promise<void
 }
 
 /** Ends the claim in the foreground and waits until Sandbox and Pod are gone. */
-export async function endClaim({ claim }: RenderedPool): Promise<void> {
+async function endClaim({ claim }: RenderedPool): Promise<void> {
   if (!claim) return;
   const live = await get(kube, refOf(claim));
   if (live?.metadata.uid) await remove(kube, refOf(claim), { uid: live.metadata.uid, propagation: 'Foreground' });
