@@ -109,7 +109,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
   }
 
   function setMissing(now: boolean): void {
-    if (missing === now) return;
+    if (missing === now || signal.aborted) return;
     missing = now;
     failures = 0;
     guarded(() => options.onMissing?.(now));
@@ -124,7 +124,6 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
       const { items, resourceVersion, more } = readPage(path, page);
       for (const item of items) objects.push(keep({ ...item, apiVersion, kind }));
       if (more === undefined) {
-        if (signal.aborted) return resourceVersion;
         setMissing(false);
         store.replace(objects);
         markSynced('listed');

@@ -15,9 +15,11 @@ import type { FakeObjects } from '../support/fake-objects.js';
 
 let api: FakeApi | undefined;
 let transport: Transport | undefined;
-let recorder: Recorder | undefined;
+let current: Bench | undefined;
 afterEach(async () => {
-  await recorder?.close(0);
+  const closed = current?.recorder.close(0);
+  await current?.clock.advance(0);
+  await closed;
   transport?.close();
   await api?.close();
 });
@@ -40,7 +42,7 @@ async function bench(
   transport = createTransport({ server: api.url, credentials: () => ({}) });
   const clock = fakeClock();
   const errors: unknown[] = [];
-  recorder = createRecorder(createClient(transport), {
+  const recorder = createRecorder(createClient(transport), {
     manager: 'm',
     reportingController: 'orka.ai/workspaces',
     reportingInstance: 'host_uuid',
@@ -48,12 +50,13 @@ async function bench(
     clock,
     ...options,
   });
-  return { objects, clock, errors, recorder };
+  current = { objects, clock, errors, recorder };
+  return current;
 }
-const regarding = (name = 'p', namespace: string | undefined = 'a'): Manifest => ({
+const regarding = (name = 'p'): Manifest => ({
   apiVersion: 'core.orka.ai/v1alpha1',
   kind: 'RuntimePool',
-  metadata: { name, uid: `uid-of-${name}`, resourceVersion: '5', ...(namespace === undefined ? {} : { namespace }) },
+  metadata: { name, namespace: 'a', uid: `uid-of-${name}`, resourceVersion: '5' },
 });
 const event = (change: Partial<KubeEvent> = {}): KubeEvent => ({
   regarding: regarding(),

@@ -251,7 +251,7 @@ describe('a leadership is lost, told once, and nothing is tried any more,', () =
     expect(one.lost[0]?.message).toBe(`the Lease a/l is lost: ${why}`);
     await pause(50);
     const before = api?.received.length;
-    await pause(300);
+    await pause(150);
     expect(api?.received.length).toBe(before);
     await one.release();
     expect(one.lost).toHaveLength(1);
@@ -455,9 +455,9 @@ test('of many candidates one leads at a time, and no epoch is given twice, thoug
     return one;
   };
   const all = [start(), start(), start()];
-  for (let i = 0; i < 400; i++) {
+  for (let i = 0; i < 240; i++) {
     expect(leaders.filter(({ holds }) => holds()).length).toBeLessThanOrEqual(1);
-    if (i % 50 === 49) {
+    if (i % 30 === 29) {
       // One of them leaves, another comes.
       void all.shift()?.release();
       all.push(start());

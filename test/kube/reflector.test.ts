@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient } from '../../src/kube/client.js';
+import { systemClock } from '../../src/kube/clock.js';
+import type { Clock } from '../../src/kube/clock.js';
 import { KubeError } from '../../src/kube/errors.js';
 import { startReflector } from '../../src/kube/reflector.js';
 import type { Reflector, ReflectorOptions } from '../../src/kube/reflector.js';
@@ -61,6 +63,14 @@ async function reflect(
   });
   return { changes, errors, missing, reflector };
 }
+/** A fake: waits are written down and last no time. */
+const impatient = (waits: number[]): Clock => ({
+  ...systemClock,
+  after: (wait, run) => {
+    waits.push(wait);
+    return systemClock.after(1, run);
+  },
+});
 const lists = () => api?.received.filter(({ path, query }) => path === maps && !query.has('watch')) ?? [];
 const watches = () => api?.received.filter(({ path, query }) => path === maps && query.has('watch')) ?? [];
 
@@ -194,6 +204,7 @@ describe('after a watch', () => {
     ]);
     expect(seen.changes.indexOf('went a/returns')).toBeLessThan(seen.changes.indexOf('came a/returns'));
     expect(lists()).toHaveLength(2);
+    expect(watches()).toHaveLength(3);
     expect(seen.errors.filter((error) => error instanceof KubeError && error.code === 'gone')).toEqual([]);
   });
 
@@ -218,7 +229,8 @@ describe('after a watch', () => {
   test('that went silent another one is opened, and what was missed is told', async () => {
     const objects = fakeObjects();
     let deaf = true;
-    const seen = await reflect(objects, { inactivity: 80 }, ({ query }, response) => {
+    const waits: number[] = [];
+    const seen = await reflect(objects, { inactivity: 80, clock: impatient(waits) }, ({ query }, response) => {
       if (!query.has('watch') || !deaf) return false;
       response.writeHead(200).flushHeaders();
       return true;
@@ -229,6 +241,7 @@ describe('after a watch', () => {
     await eventually(() => seen.changes.length === 1);
     expect(seen.changes).toEqual(['came a/missed']);
     expect(seen.errors[0]).toMatchObject({ code: 'timeout' });
+    expect(waits).toEqual([]);
     expect(lists()).toHaveLength(1);
   });
 
@@ -251,6 +264,18 @@ describe('after a watch', () => {
 });
 
 describe('a server that', () => {
+  test('ends each watch at once is asked after ever longer waits, and for a list in the end', async () => {
+    const objects = fakeObjects();
+    const waits: number[] = [];
+    await reflect(objects, { clock: impatient(waits), random: () => 0.5, backoff: undefined as never }, ({ query }, response) => {
+      if (query.has('watch')) response.writeHead(200).end();
+      return query.has('watch');
+    });
+    await eventually(() => waits.length >= 8);
+    expect(waits.slice(0, 8)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+    expect(watches().length - lists().length).toBe(4);
+  });
+
   test('ends each watch at once gets a few requests a second', async () => {
     const objects = fakeObjects();
     await reflect(objects, { backoff: undefined as never }, ({ query }, response) => {

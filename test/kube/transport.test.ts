@@ -278,10 +278,14 @@ describe('a stream', () => {
   });
 
   test('does not count the time that its reader takes', async () => {
-    const { stream } = await serve((_, response) => reply(response, 200, '{"a":1}\n{"a":2}\n'));
+    const { stream } = await serve((_, response) => {
+      response.writeHead(200).write('{"a":1}\n');
+      setTimeout(() => response.write('{"a":2}\n'), 20);
+      setTimeout(() => response.end(), 140);
+    });
     const read: JsonObject[] = [];
-    for await (const object of stream({ ...watch, inactivity: 50 })) {
-      await new Promise((resolve) => setTimeout(resolve, 80));
+    for await (const object of stream({ ...watch, inactivity: 60 })) {
+      await new Promise((resolve) => setTimeout(resolve, 90));
       read.push(object);
     }
     expect(read).toHaveLength(2);
