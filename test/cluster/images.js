@@ -16,7 +16,10 @@ try {
   const { images, adapterDigests } = await productImages(inWork('product-images'));
   if (info && !process.argv.includes('--no-load')) await loadImages(Object.values(images));
   mkdirSync(path.dirname(platformFile), { recursive: true });
-  writeFileSync(platformFile, platformOf({ controller: images.controller.ref, runtime: images['acp-codex'].ref, adapterDigests }));
+  writeFileSync(
+    platformFile,
+    platformOf({ controller: images.controller.ref, runtime: images['acp-codex'].ref, adapterDigests }),
+  );
   const all = { ...info?.images, ...images };
   const printed = Object.fromEntries(Object.entries(all).map(([name, { ref, digest }]) => [name, { ref, digest }]));
   console.log(JSON.stringify({ images: printed, adapterDigests, platform: platformFile }, null, 2));

@@ -37,7 +37,7 @@ function added(sent: Json | undefined, stored: Json | undefined, path: string): 
       added(sent[name], stored[name], `${path}.${name}`),
     ]);
     const given = members.filter(([, value]) => value !== undefined);
-    return given.length === 0 ? undefined : (Object.fromEntries(given));
+    return given.length === 0 ? undefined : Object.fromEntries(given);
   }
   if (Array.isArray(sent) && Array.isArray(stored)) {
     const items = (stored as readonly Json[]).map((item, index): [string, Json | undefined] => [
@@ -45,7 +45,7 @@ function added(sent: Json | undefined, stored: Json | undefined, path: string): 
       added((sent as readonly Json[])[index], item, `${path}[${index}]`),
     ]);
     const given = items.filter(([, value]) => value !== undefined);
-    return given.length === 0 ? undefined : (Object.fromEntries(given));
+    return given.length === 0 ? undefined : Object.fromEntries(given);
   }
   if (sent !== stored) throw new Error(`${path}: sent ${JSON.stringify(sent)}, stored ${JSON.stringify(stored)}`);
   return undefined;

@@ -150,7 +150,11 @@ export async function productImages(folder) {
     name: 'controller',
     folder,
     files: once([...base, ...node, ...ownPackage(packages.controller)]),
-    config: { Entrypoint: ['/usr/local/bin/node', `${opt}/lib/bin/orka-workspaces.js`], Env: ['PATH=/usr/local/bin'], User: '65532:65532' },
+    config: {
+      Entrypoint: ['/usr/local/bin/node', `${opt}/lib/bin/orka-workspaces.js`],
+      Env: ['PATH=/usr/local/bin'],
+      User: '65532:65532',
+    },
   });
   return { images: { 'acp-codex': runtime, controller }, adapterDigests: digests };
 }
