@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { resolveFacts } from '../../../src/domain/facts.js';
 import { planTask } from '../../../src/domain/plan.js';
 import { digestSchemaVersion } from '../../../src/domain/profile.js';
+import { bootstrapPublicKey } from '../../../src/harness/bootstrap.js';
 import { create } from '../../../src/kube/create.js';
 import { remove } from '../../../src/kube/remove.js';
 import { get, refOf } from '../../../src/kube/client.js';
@@ -10,6 +11,9 @@ import { instantiate } from '../../../src/render/instantiate.js';
 import type { RenderedPool } from '../../../src/render/instantiate.js';
 import { agent, task } from '../../support/objects.js';
 import { applyAll, cleanUp, gone, kube, manager, platform } from './cluster.js';
+
+/** Of every pool here: no test delivers anything secret. */
+const signingSeed = 'the signing seed of the pools of the cluster tests';
 
 /** A pool as the controller would render it, for a Task that exists only here. */
 export function renderPool(taskUid: string): RenderedPool {
@@ -37,7 +41,12 @@ export function renderPool(taskUid: string): RenderedPool {
   const facts = resolveFacts(
     pool,
     { controllerEpoch: 1, tokenGeneration: createHash('sha256').update('token').digest('hex').slice(0, 16) },
-    { authSecret: random(), providerSecret: random(), nonce: 'nonce', publicKey: 'public-key' },
+    {
+      authSecret: random(),
+      providerSecret: random(),
+      nonce: randomBytes(32).toString('base64url'),
+      publicKey: bootstrapPublicKey(signingSeed),
+    },
   );
   return instantiate(compiled, facts, compiled.frozen);
 }
