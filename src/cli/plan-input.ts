@@ -1,8 +1,9 @@
-import { agentKind, patterns, runtimePoolClassKind, taskKind, validate, withDefaults } from '../api/index.js';
+import { agentKind, runtimePoolClassKind, taskKind, validate, withDefaults } from '../api/index.js';
 import type { Agent, Kind, Manifest, RuntimePoolClass, Task } from '../api/index.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
+import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { nameOf } from '../domain/plan.js';
 import { readYaml } from '../render/yaml-read.js';
 import { InputError, readInput } from './files.js';
@@ -73,22 +74,23 @@ export function readClass(file: string): RuntimePoolClass {
   return checked<RuntimePoolClass>(runtimePoolClassKind, document);
 }
 
-const wholeNumber = { pattern: /^[1-9]\d{0,15}$/, allowed: 'a whole number from 1' };
-const uid = { pattern: /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/, allowed: 'a UID' };
-const random = { pattern: /^[\da-f]{24}$/, allowed: '24 lower-case hexadecimal digits' };
-const key = { pattern: /^[\w-]{43}$/, allowed: '32 bytes in base64url' };
+const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
+const wholeNumber = { test: matches(/^[1-9]\d{0,15}$/), allowed: 'a whole number from 1' };
+const uid = { test: matches(/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/), allowed: 'a UID' };
+const random = { test: matches(/^[\da-f]{24}$/), allowed: '24 lower-case hexadecimal digits' };
+const key = { test: matches(/^[\w-]{43}$/), allowed: '32 bytes in base64url' };
 
 /** What each live value can be, so that a plan cannot show what the controller would never make. */
-const forms: Readonly<Record<LiveInput, { readonly pattern: RegExp; readonly allowed: string }>> = {
-  namespace: { pattern: new RegExp(patterns.dnsLabel.pattern), allowed: 'a name of a namespace' },
-  now: { pattern: /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/, allowed: 'an instant as 2026-01-31T08:00:00Z' },
+const forms: Readonly<Record<LiveInput, { readonly test: (text: string) => boolean; readonly allowed: string }>> = {
+  namespace: { test: isDnsLabel, allowed: 'a name of a namespace' },
+  now: { test: matches(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/), allowed: 'an instant as 2026-01-31T08:00:00Z' },
   taskUid: uid,
   agentUid: uid,
   agentGeneration: wholeNumber,
   poolUid: uid,
   poolGeneration: wholeNumber,
   controllerEpoch: wholeNumber,
-  tokenGeneration: { pattern: /^[\da-f]{16}$/, allowed: '16 lower-case hexadecimal digits' },
+  tokenGeneration: { test: matches(/^[\da-f]{16}$/), allowed: '16 lower-case hexadecimal digits' },
   authSecretRandom: random,
   providerSecretRandom: random,
   bootstrapNonce: key,
@@ -108,7 +110,7 @@ export function readFacts(file: string): Readonly<Partial<Record<LiveInput, stri
   const given = Object.entries(facts).map(([field, value]): [LiveInput, string] => {
     const name = names.find((one) => one === field) ?? refuse(field, value, names.join(', '));
     if (typeof value !== 'string' && typeof value !== 'number') return refuse(name, value, 'a text or a number');
-    if (!forms[name].pattern.test(String(value))) return refuse(name, value, forms[name].allowed);
+    if (!forms[name].test(String(value))) return refuse(name, value, forms[name].allowed);
     return [name, String(value)];
   });
   return Object.fromEntries(given);

@@ -1,5 +1,6 @@
 import type { Agent, ProviderKind, RuntimePoolClassSpec, Task, WorkspaceIntent } from '../api/index.js';
 import type { Finding } from '../lib/errors.js';
+import { isPinnedImage } from '../lib/kubernetes-names.js';
 import { resolveBinding } from './binding.js';
 import type { WorkspaceBinding } from './binding.js';
 import { approvalPolicyDigest, mcpConfigurationDigest, toolPolicyDigest } from './digests.js';
@@ -222,5 +223,5 @@ export function nameOf(
 }
 
 function isPinned(image: string): boolean {
-  return /^[^\s@]+@sha256:[a-f0-9]{64}$/.test(image) && !/@sha256:0{64}$/.test(image);
+  return isPinnedImage(image) && !/@sha256:0{64}$/.test(image);
 }

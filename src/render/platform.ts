@@ -7,6 +7,7 @@ import { apiServiceName, probePort } from '../constructs/install/controller-inst
 import { CodedError } from '../lib/errors.js';
 import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
+import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { readYaml } from './yaml-read.js';
 
 /** `platform.yaml` is not what it must be; nothing was written. */
@@ -206,8 +207,7 @@ function checkTogether(platform: Platform, file: string): void {
     refuse('controller.api.port', probePort, 'a port other than that of metrics and probes');
   const seen = new Map<string, string>();
   for (const { name, spec } of classes) {
-    if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
-      refuse('classes', name, 'class names that are DNS labels of at most 63 characters');
+    if (!isDnsLabel(name)) refuse('classes', name, 'class names that are DNS labels of at most 63 characters');
     const pair = `${spec.providerKind}/${spec.resourceClass}`;
     const other = seen.get(pair);
     if (other !== undefined)

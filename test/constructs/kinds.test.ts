@@ -116,7 +116,7 @@ describe('a SandboxTemplate is refused when', () => {
     ['it opens a direction to anyone', { networkPolicy: { egress: [{} as never] } }, /spec.networkPolicy.egress\[0\].to/],
     [
       'it has rules that nobody makes a policy from',
-      { networkPolicyManagement: 'Unmanaged', networkPolicy: {} },
+      { networkPolicyManagement: 'Unmanaged' as const, networkPolicy: {} },
       /nothing when networkPolicyManagement is Unmanaged/,
     ],
     ['its name is none', { metadata: { name: 'Not_A_Name' } }, /metadata.name: found "Not_A_Name"/],

@@ -1,11 +1,6 @@
 import type { Manifest } from '../../api/index.js';
+import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../lib/kubernetes-names.js';
 import type { Rule } from './rule.js';
-
-const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/;
-const qualifiedName =
-  /^(([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)\/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$/;
 
 /** What every namespaced object needs to be accepted at all. */
 export const identityRules: readonly Rule<Manifest>[] = [
@@ -15,7 +10,7 @@ export const identityRules: readonly Rule<Manifest>[] = [
     because: 'the API server refuses any other name',
     source: 'Kubernetes object names',
     check: ({ metadata: { name } }) =>
-      name.length <= 253 && dnsSubdomain.test(name)
+      isDnsSubdomain(name)
         ? undefined
         : { field: 'metadata.name', found: name, allowed: 'a DNS subdomain of at most 253 characters' },
   },
@@ -25,7 +20,7 @@ export const identityRules: readonly Rule<Manifest>[] = [
     because: 'the API server refuses any other namespace',
     source: 'Kubernetes object names',
     check: ({ metadata: { namespace } }) =>
-      namespace === undefined || dnsLabel.test(namespace)
+      namespace === undefined || isDnsLabel(namespace)
         ? undefined
         : { field: 'metadata.namespace', found: namespace, allowed: 'a DNS label of at most 63 characters' },
   },
@@ -39,7 +34,7 @@ export const identityRules: readonly Rule<Manifest>[] = [
 ];
 
 /** The first key of a label or annotation that Kubernetes does not accept. */
-export const badKey = (keys: readonly string[]): string | undefined => keys.find((key) => !qualifiedName.test(key));
+export const badKey = (keys: readonly string[]): string | undefined => keys.find((key) => !isQualifiedName(key));
 
 /** The first label that Kubernetes does not accept. */
 export function badLabel(
@@ -47,13 +42,13 @@ export function badLabel(
   field: string,
 ): { field: string; found: string; allowed: string } | undefined {
   for (const [key, value] of Object.entries(labels ?? {})) {
-    if (!qualifiedName.test(key))
+    if (!isQualifiedName(key))
       return {
         field,
         found: key,
         allowed: 'a qualified name: an optional DNS prefix and "/", then at most 63 letters, digits, "-", "_", "."',
       };
-    if (!labelValue.test(value))
+    if (!isLabelValue(value))
       return {
         field: `${field}[${key}]`,
         found: value,

@@ -1,5 +1,6 @@
 import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
 import type { Manifest } from '../../api/index.js';
+import { isPinnedImage } from '../../lib/kubernetes-names.js';
 import { quantityValue } from '../../lib/quantity.js';
 import type { PodTemplate } from '../pod.js';
 import { badLabel } from './names.js';
@@ -104,7 +105,7 @@ export const poolRules: readonly Rule<Manifest>[] = [
         };
   }),
   podRule('pinned-image', 'a tag can move after review', (_spec, runtime) =>
-    /^[^\s@]+@sha256:[a-f0-9]{64}$/.test(runtime?.image ?? '')
+    isPinnedImage(runtime?.image ?? '')
       ? undefined
       : { field: 'containers[0].image', found: runtime?.image, allowed: 'an image pinned by digest' },
   ),

@@ -1,10 +1,9 @@
 import { slotOf } from '../binding.js';
+import { isDnsLabel, isDnsSubdomain } from '../../lib/kubernetes-names.js';
 import { isBlank, isEmpty, notAvailable, providerOf, taskRule, workspaceOf } from './rule.js';
 import type { AdmissionInput, AdmissionRule } from './rule.js';
 
 const at = 'spec.execution.workspace';
-const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 const isSandbox = (input: AdmissionInput): boolean => providerOf(input) === 'agent-sandbox';
 const isSubstrate = (input: AdmissionInput): boolean => providerOf(input) === 'substrate';
@@ -37,13 +36,13 @@ export const workspaceRules: readonly AdmissionRule[] = [
     'substrate-template-namespace',
     `${at}.templateRef.namespace`,
     'a DNS label of at most 63 characters',
-    (input) => isSubstrate(input) && !dnsLabel.test(templateNamespace(input)),
+    (input) => isSubstrate(input) && !isDnsLabel(templateNamespace(input)),
   ),
   taskRule(
     'substrate-template-name',
     `${at}.templateRef.name`,
     'a DNS subdomain',
-    (input) => isSubstrate(input) && !dnsSubdomain.test(template(input)?.name?.trim() ?? ''),
+    (input) => isSubstrate(input) && !isDnsSubdomain(template(input)?.name?.trim() ?? ''),
   ),
   taskRule(
     'substrate-cross-namespace',
