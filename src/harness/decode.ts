@@ -1,0 +1,150 @@
+/**
+ * Strict readers of messages: a member that nobody knows, a missing one or one of another type is an error that names its path.
+ *
+ * A reader returns what it was given, so that texts of which digests are taken survive unchanged.
+ */
+import { canonicalizeText } from '../lib/canonical-json.js';
+import { CodedError } from '../lib/errors.js';
+import { fieldPath, isObject } from '../lib/json.js';
+import type { Json, Path } from '../lib/json.js';
+import { isDigest } from '../lib/sha256.js';
+import type { Digest } from '../lib/sha256.js';
+import { nanoseconds } from './instant.js';
+import type { Instant } from './instant.js';
+
+/** A message is not what the protocol allows. Texts and tokens in it are never quoted. */
+export class WireError extends CodedError<'json' | 'message'> {}
+
+export type Decoder<T> = (value: unknown, path: Path) => T;
+/** A member that may be absent. */
+export interface Optional<T> {
+  readonly optional: Decoder<T>;
+}
+export type Decoded<D> = D extends Decoder<infer T> ? T : never;
+
+type Shape = Readonly<Record<string, Decoder<unknown> | Optional<unknown>>>;
+type Absent<S extends Shape> = { [K in keyof S]: S[K] extends Optional<unknown> ? K : never }[keyof S];
+type Flat<T> = { readonly [K in keyof T]: T[K] };
+export type Shaped<S extends Shape> = Flat<
+  { readonly [K in Exclude<keyof S, Absent<S>>]: Decoded<S[K]> } & {
+    readonly [K in Absent<S>]?: S[K] extends Optional<infer T> ? T | undefined : never;
+  }
+>;
+
+export const optional = <T>(decoder: Decoder<T>): Optional<T> => ({ optional: decoder });
+
+function malformed(path: Path, allowed: string): never {
+  throw new WireError('message', { at: 'message', ...(path.length > 0 ? { field: fieldPath(path) } : {}), allowed });
+}
+
+/** An object of exactly these members. */
+export function record<S extends Shape>(shape: S): Decoder<Shaped<S>> {
+  const fields = Object.entries(shape);
+  const known = new Set(Object.keys(shape));
+  return (value, path) => {
+    if (!isObject(value)) return malformed(path, 'an object');
+    for (const name of Object.keys(value)) if (!known.has(name)) malformed([...path, name], 'no such member');
+    for (const [name, field] of fields) {
+      const member = value[name];
+      if (typeof field === 'function') field(member, [...path, name]);
+      else if (member !== undefined) field.optional(member, [...path, name]);
+    }
+    return value as Shaped<S>;
+  };
+}
+
+/** `extra` is asked once the shape is right; its sentence says what is allowed. */
+export function checked<T>(decoder: Decoder<T>, extra: (value: T) => string | undefined): Decoder<T> {
+  return (value, path) => {
+    const decoded = decoder(value, path);
+    const problem = extra(decoded);
+    return problem === undefined ? decoded : malformed(path, problem);
+  };
+}
+
+/** Text of a length in bytes. @default any length up to 1 MiB, empty included */
+export function text(limits: { readonly min?: number; readonly max?: number } = {}): Decoder<string> {
+  const { min = 0, max = 1024 * 1024 } = limits;
+  return (value, path) => {
+    if (typeof value !== 'string') return malformed(path, 'a text');
+    const size = Buffer.byteLength(value);
+    return size >= min && size <= max ? value : malformed(path, `a text of ${min} to ${max} bytes`);
+  };
+}
+
+/** Up to 253 visible ASCII characters: ids stand in paths and headers. Source: corrections.md item 15. */
+export const identifier: Decoder<string> = (value, path) =>
+  typeof value === 'string' && /^[\x21-\x7e]{1,253}$/.test(value)
+    ? value
+    : malformed(path, '1 to 253 visible ASCII characters without spaces');
+
+export const digest: Decoder<Digest> = (value, path) =>
+  isDigest(value) ? value : malformed(path, '`sha256:` and 64 lower-case hexadecimal digits');
+
+export const instantText: Decoder<Instant> = (value, path) =>
+  typeof value === 'string' && nanoseconds(value) !== undefined ? value : malformed(path, 'an RFC 3339 time');
+
+export const flag: Decoder<boolean> = (value, path) => (typeof value === 'boolean' ? value : malformed(path, 'true or false'));
+
+export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Decoder<number> {
+  return (value, path) =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+      ? value
+      : malformed(path, `a whole number from ${min} to ${max}`);
+}
+
+export function oneOf<const T extends string | number>(...choices: readonly T[]): Decoder<T> {
+  return (value, path) => {
+    const found = choices.find((choice) => choice === value);
+    return found ?? malformed(path, choices.join(', '));
+  };
+}
+
+export function list<T>(item: Decoder<T>, limits: { readonly min?: number; readonly max: number }): Decoder<readonly T[]> {
+  const { min = 0, max } = limits;
+  return (value, path) => {
+    if (!Array.isArray(value) || value.length < min || value.length > max)
+      return malformed(path, `a list of ${min} to ${max} items`);
+    value.forEach((entry: unknown, i) => item(entry, [...path, i]));
+    return value as readonly T[];
+  };
+}
+
+/** Members of any name. */
+export function map<T>(
+  item: Decoder<T>,
+  limits: { readonly min?: number; readonly max: number },
+): Decoder<Readonly<Record<string, T>>> {
+  const { min = 0, max } = limits;
+  return (value, path) => {
+    if (!isObject(value)) return malformed(path, 'an object');
+    const names = Object.keys(value);
+    if (names.length < min || names.length > max) return malformed(path, `${min} to ${max} members`);
+    for (const name of names) item(value[name], [...path, name]);
+    return value as Readonly<Record<string, T>>;
+  };
+}
+
+/** Also `null`, which some lists are when they are empty, and which digests tell from an empty one. */
+export function nullable<T>(decoder: Decoder<T>): Decoder<T | null> {
+  return (value, path) => (value === null ? null : decoder(value, path));
+}
+
+export const anyJson: Decoder<Json> = (value, path) => (value === undefined ? malformed(path, 'a JSON value') : (value as Json));
+
+/** One JSON document without duplicate members, read by `decoder`. Throws {@link WireError}. */
+export function decodeText<T>(decoder: Decoder<T>, document: string | Uint8Array): T {
+  return decoder(parseDocument(document), []);
+}
+
+/** One JSON document; duplicate members, deep nesting, bad UTF-8 and anything after it are refused. Throws {@link WireError}. */
+export function parseDocument(document: string | Uint8Array): Json {
+  const raw =
+    typeof document === 'string' ? document : Buffer.from(document.buffer, document.byteOffset, document.byteLength).toString();
+  try {
+    canonicalizeText(document);
+    return JSON.parse(raw) as Json;
+  } catch (cause) {
+    throw new WireError('json', { at: 'message', allowed: 'one JSON document in UTF-8 without duplicate members' }, { cause });
+  }
+}

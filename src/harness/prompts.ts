@@ -1,0 +1,123 @@
+import type { Digest } from '../domain/digests.js';
+import { settlementDigest } from '../domain/digests.js';
+import { anyJson, checked, flag, identifier, instantText, integer, list, map, oneOf, optional, record, text } from './decode.js';
+import type { Decoded } from './decode.js';
+import { mutationMetadata } from './metadata.js';
+import { policyMembers } from './profile.js';
+import { bounds, protocol } from './protocol.js';
+import { classification, terminalEvents } from './replay.js';
+import { artifactReference } from './sessions.js';
+
+/** How long a prompt may run without word from the controller. Each renewal has the next generation. */
+export const lease = record({ generation: integer(1), issuedAt: instantText, expiresAt: instantText });
+export type Lease = Decoded<typeof lease>;
+
+/** What a prompt may do, bound to that prompt and its lease. */
+const mcpAuthorization = record({
+  runtimeSessionUID: identifier,
+  sessionGeneration: integer(1),
+  taskUID: identifier,
+  taskAttempt: integer(1),
+  promptID: identifier,
+  leaseGeneration: integer(1),
+  ...policyMembers,
+  expiresAt: instantText,
+});
+export type McpAuthorization = Decoded<typeof mcpAuthorization>;
+
+export const contentBlock = record({
+  type: oneOf('text', 'resource_link', 'artifact_ref'),
+  text: optional(text()),
+  uri: optional(text({ max: 4096 })),
+  name: optional(text({ max: 1024 })),
+  mimeType: optional(text({ max: 256 })),
+  artifact: optional(artifactReference),
+});
+export type ContentBlock = Decoded<typeof contentBlock>;
+
+const promptInput = checked(
+  record({
+    content: list(contentBlock, { min: 1, max: 128 }),
+    metadata: optional(map(anyJson, { max: 128 })),
+  }),
+  ({ content }) =>
+    content.reduce((size, block) => size + Buffer.byteLength(block.text ?? ''), 0) <= bounds.promptContent
+      ? undefined
+      : `at most ${bounds.promptContent} bytes of text`,
+);
+export type PromptInput = Decoded<typeof promptInput>;
+
+export const startPromptRequest = record({
+  protocol: oneOf(protocol),
+  metadata: mutationMetadata,
+  lease,
+  mcpAuthorization,
+  input: promptInput,
+});
+export type StartPromptRequest = Decoded<typeof startPromptRequest>;
+
+export const renewLeaseRequest = record({
+  protocol: oneOf(protocol),
+  metadata: mutationMetadata,
+  expectedLeaseGeneration: integer(1),
+  lease,
+  mcpAuthorization,
+});
+export type RenewLeaseRequest = Decoded<typeof renewLeaseRequest>;
+
+export const renewLeaseResponse = record({ protocol: oneOf(protocol), classification, lease });
+export type RenewLeaseResponse = Decoded<typeof renewLeaseResponse>;
+
+const cancelReasons = ['user_requested', 'task_timeout', 'stream_disconnected', 'controller_shutdown', 'lease_expired'] as const;
+export type CancelReason = (typeof cancelReasons)[number];
+
+export const cancelPromptRequest = record({
+  protocol: oneOf(protocol),
+  metadata: mutationMetadata,
+  reason: oneOf(...cancelReasons),
+  settlementDeadline: instantText,
+});
+export type CancelPromptRequest = Decoded<typeof cancelPromptRequest>;
+
+/** How a prompt ended. `settledAt` is the timestamp of its terminal event, to the letter. */
+const settlement = record({
+  terminalEvent: oneOf(...terminalEvents),
+  outcome: oneOf('succeeded', 'failed', 'cancelled', 'outcome_unknown'),
+  stopReason: optional(text({ min: 1, max: 64 })),
+  settledAt: instantText,
+});
+export type Settlement = Decoded<typeof settlement>;
+
+export const digestOfSettlement = (value: Settlement): Digest => settlementDigest({ ...value });
+
+export const cancelPromptResponse = record({
+  protocol: oneOf(protocol),
+  classification,
+  barrierState: oneOf('settled', 'forced_terminated', 'outcome_unknown'),
+  settlementProven: flag,
+  settlement,
+  invalidatedPermissionRequests: integer(0),
+  liveDescendantCount: integer(0),
+  forcedTermination: flag,
+});
+export type CancelPromptResponse = Decoded<typeof cancelPromptResponse>;
+
+/** The first rule of times that a prompt, or the renewal of its lease, breaks. Source: dispatch.md §5.7. */
+export function leaseProblem(
+  request: {
+    readonly metadata: { readonly expiresAt: string };
+    readonly lease: Lease;
+    readonly mcpAuthorization: { readonly expiresAt: string; readonly leaseGeneration: number };
+  },
+  limits: { readonly minPromptLeaseMillis: number; readonly maxPromptLeaseMillis: number },
+  now: number,
+): string | undefined {
+  const [requestEnd, grantEnd] = [Date.parse(request.metadata.expiresAt), Date.parse(request.mcpAuthorization.expiresAt)];
+  const [start, end] = [Date.parse(request.lease.issuedAt), Date.parse(request.lease.expiresAt)];
+  if (request.mcpAuthorization.leaseGeneration !== request.lease.generation) return 'an authorization of this lease';
+  if (requestEnd > grantEnd || grantEnd > end) return 'a request that ends before its authorization, and that before the lease';
+  if (end - start < limits.minPromptLeaseMillis || end - start > limits.maxPromptLeaseMillis)
+    return `a lease of ${limits.minPromptLeaseMillis} to ${limits.maxPromptLeaseMillis} milliseconds`;
+  if (start > now + bounds.clockSkew) return 'a lease that has begun';
+  return end > now ? undefined : 'a lease that has not ended';
+}

@@ -1,0 +1,111 @@
+/** One ACP agent: a child process that was greeted, authenticated and given a session. */
+import { isObject } from '../lib/json.js';
+import type { Json, JsonObject } from '../lib/json.js';
+import { AcpError, createAcpConnection, within } from './acp.js';
+import type { AcpConnection } from './acp.js';
+import { startChild } from './child.js';
+import type { Child, ChildOptions } from './child.js';
+import { privilegesOf } from './processes.js';
+import type { ProcessOwner } from './processes.js';
+
+export interface AgentOptions extends ChildOptions {
+  readonly authMethod?: string | undefined;
+  /** Names of the session that the agent may repeat to its own telemetry; nothing depends on them. */
+  readonly session: { readonly runtimeSessionID: string; readonly generation: number; readonly profileDigest: string };
+  /** Bytes of one message. */
+  readonly maxMessage: number;
+  /** Milliseconds that each step of the greeting may take. @default 60000 */
+  readonly initializeTimeout?: number;
+}
+
+/** What the agent tells the prompt that is running. */
+interface AgentListener {
+  readonly update: (update: Json | undefined) => void;
+  readonly permission: (params: JsonObject) => Json;
+}
+
+export interface Agent {
+  readonly providerSessionID: string;
+  readonly owner: ProcessOwner;
+  /** Sends a prompt. `written` resolves at the acceptance boundary: from then on the agent may act. */
+  readonly prompt: (
+    content: readonly Json[],
+    listener: AgentListener,
+  ) => { readonly written: Promise<void>; readonly answer: Promise<Json> };
+  /** Asks the agent to end the prompt. */
+  readonly cancel: () => void;
+  /** Resolves when the agent cannot be spoken to any more. */
+  readonly closed: Promise<AcpError>;
+}
+
+const clientInfo = { name: 'orka-acp-runtime', version: '0.1.0' } as const;
+/** The client lends the agent nothing: it has a workspace of its own. */
+const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false } as const;
+
+/** Throws {@link AcpError}; the processes of a failed start are the caller's to end. */
+export async function startAgent(options: AgentOptions, started: (child: Child) => void): Promise<Agent> {
+  const child = await startChild(options);
+  started(child);
+  let listener: AgentListener | undefined;
+  const connection = createAcpConnection(
+    child.process.stdin,
+    child.process.stdout,
+    {
+      notification: (method, params) => {
+        if (method === 'session/update') listener?.update(params['update']);
+      },
+      request: (method, params) => {
+        if (method !== 'session/request_permission') return undefined;
+        return Promise.resolve(listener?.permission(params) ?? { outcome: { outcome: 'cancelled' } });
+      },
+    },
+    options.maxMessage,
+  );
+  const providerSessionID = await greet(connection, options);
+  if (options.identity) verifyIdentity(child.pid, options.identity);
+  return {
+    providerSessionID,
+    owner: child.owner,
+    prompt: (content, next) => {
+      listener = next;
+      return connection.request('session/prompt', { sessionId: providerSessionID, prompt: content });
+    },
+    cancel: () => {
+      connection.notify('session/cancel', { sessionId: providerSessionID });
+    },
+    closed: connection.closed,
+  };
+}
+
+/** Version, authentication, session; the id of the session. */
+async function greet(connection: AcpConnection, options: AgentOptions): Promise<string> {
+  const timeout = options.initializeTimeout ?? 60_000;
+  const ask = (method: string, params: JsonObject) => within(connection.request(method, params).answer, timeout, method);
+  const hello = await ask('initialize', { protocolVersion: 1, clientCapabilities, clientInfo });
+  if (!isObject(hello) || hello['protocolVersion'] !== 1)
+    throw new AcpError('protocol', { at: 'agent', field: 'protocolVersion', allowed: '1' });
+  if (options.authMethod !== undefined) await ask('authenticate', { methodId: options.authMethod });
+  const { runtimeSessionID, generation, profileDigest } = options.session;
+  const session = await ask('session/new', {
+    cwd: options.cwd,
+    mcpServers: [],
+    _meta: { 'orka.runtimeSessionID': runtimeSessionID, 'orka.generation': generation, 'orka.profileDigest': profileDigest },
+  });
+  const id = isObject(session) ? session['sessionId'] : undefined;
+  if (typeof id !== 'string' || id === '' || id.length > 1024)
+    throw new AcpError('protocol', { at: 'agent', field: 'sessionId', allowed: 'a text' });
+  return id;
+}
+
+/** That a program changes the user of a child is believed when the kernel says so. */
+function verifyIdentity(pid: number, { uid, gid }: { readonly uid: number; readonly gid: number }): void {
+  const found = privilegesOf(pid);
+  const four = (id: number) => [id, id, id, id].join('\t');
+  const own =
+    found?.uids === four(uid) &&
+    found.gids === four(gid) &&
+    found.groups === '' &&
+    /^0+$/.test(found.capabilities) &&
+    found.noNewPrivileges === '1';
+  if (!own) throw new AcpError('protocol', { at: 'agent', allowed: 'a process of its own user without groups and capabilities' });
+}

@@ -1,0 +1,289 @@
+/** Everything one supervisor runs: its sessions, what is left of old ones, and whether it takes more. */
+import { emptyWorkspaceDigest } from '../domain/digests.js';
+import { agentConfigurationDigest, profileDigest } from '../domain/profile.js';
+import type { AgentConfiguration } from '../domain/profile.js';
+import { fenceMismatch } from '../harness/fence.js';
+import type { Fence } from '../harness/fence.js';
+import { instant, milliseconds, zeroInstant } from '../harness/instant.js';
+import type { DrainState, Lifecycle } from '../harness/introspection.js';
+import type { MutationMetadata } from '../harness/metadata.js';
+import { policyProblem } from '../harness/profile.js';
+import type { McpConfiguration } from '../harness/profile.js';
+import { protocol } from '../harness/protocol.js';
+import { fresh } from '../harness/replay.js';
+import type {
+  CreateSessionRequest,
+  CreateSessionResponse,
+  DeleteSessionRequest,
+  DeleteSessionResponse,
+  Tombstone,
+} from '../harness/sessions.js';
+import { equalJson } from '../lib/json.js';
+import { createJournal } from './journal.js';
+import type { Journal } from './journal.js';
+import type { Log } from './log.js';
+import { poison } from './prompt.js';
+import { busy, Refusal, refusalOf } from './refusal.js';
+import { closeSession, CreationError, describeSession, move, newSession, openSession } from './session.js';
+import type { Session, SessionHost } from './session.js';
+
+export interface Instance {
+  readonly host: SessionHost;
+  readonly log: Log;
+  /** Operations that concern no session. */
+  readonly journal: Journal;
+  readonly sessions: ReadonlyMap<string, Session>;
+  readonly lifecycle: () => Lifecycle;
+  readonly drainState: () => DrainState;
+  /** Stops taking sessions and removes those that do nothing. The first reason stays. */
+  readonly drain: (reason: string) => void;
+  readonly createSession: (request: CreateSessionRequest) => Promise<CreateSessionResponse>;
+  readonly deleteSession: (runtimeSessionID: string, request: DeleteSessionRequest) => Promise<DeleteSessionResponse>;
+  /** The session of a path, once the fence of a request is known to be its own. */
+  readonly find: (runtimeSessionID: string, metadata: MutationMetadata) => Session;
+  /** A session that is gone, for as long as it is remembered. */
+  readonly remembered: (runtimeSessionID: string) => Session | undefined;
+  /** Called when a session stopped doing something: removes it if nothing can come of it any more. */
+  readonly settle: (session: Session) => void;
+  /** Nothing more may happen here: the authority of every session ends, and no status of this instance is valid again. */
+  readonly poisonInstance: (why: string) => void;
+  /** Ends every session; `true` = proven that nothing is left. */
+  readonly close: () => Promise<boolean>;
+}
+
+interface Grave {
+  readonly session: Session;
+  readonly tombstone: Tombstone;
+}
+
+const tombstoneLife = 60 * 60_000;
+
+export function createInstance(host: SessionHost, log: Log): Instance {
+  const { config } = host;
+  const sessions = new Map<string, Session>();
+  const graves = new Map<string, Grave>();
+  const journal = createJournal();
+  let lifecycle: Lifecycle = 'ready';
+  let requested: { readonly at: string; readonly reason: string } | undefined;
+
+  const isAccepting = () => !requested && lifecycle === 'ready' && hasIdentities();
+  const hasIdentities = () => host.identities.capacity().remaining > host.identities.capacity().exhaustionReserve;
+
+  function bury(session: Session): Tombstone {
+    for (const [id, { tombstone }] of graves)
+      if (milliseconds(tombstone.deletedAt) + tombstoneLife < Date.now()) graves.delete(id);
+    const tombstone: Tombstone = {
+      runtimeSessionUID: session.fence.runtimeSessionUID ?? '',
+      runtimeSessionGeneration: session.fence.runtimeSessionGeneration ?? 0,
+      runtimeProfileDigest: session.fence.runtimeProfileDigest,
+      deletedAt: instant(Date.now()),
+      operations: session.journal.records(),
+    };
+    graves.set(session.order.runtimeSessionID, { session, tombstone });
+    sessions.delete(session.order.runtimeSessionID);
+    return tombstone;
+  }
+
+  /** Ends a session; the instance is lost if that cannot be proven. */
+  async function remove(session: Session): Promise<boolean> {
+    move(session, 'deleting');
+    const gone = await closeSession(session).catch((error: unknown) => {
+      log.error('session cannot be removed', error, { session: session.order.runtimeSessionID });
+      return false;
+    });
+    if (gone) move(session, 'deleted');
+    else poisonInstance('a session could not be removed');
+    return gone;
+  }
+
+  async function retire(session: Session): Promise<void> {
+    if (await remove(session)) bury(session);
+    log.info('session removed', { session: session.order.runtimeSessionID });
+  }
+
+  function settle(session: Session): void {
+    const idle = requested !== undefined && session.state === 'idle';
+    if (sessions.has(session.order.runtimeSessionID) && (session.state === 'poisoned' || idle)) void retire(session);
+  }
+
+  function drain(reason: string): void {
+    if (!requested) {
+      requested = { at: instant(Date.now()), reason };
+      log.info('drain requested', { reason });
+    }
+    if (lifecycle === 'ready' || lifecycle === 'booting') lifecycle = reason === 'process_shutdown' ? 'terminating' : 'draining';
+    for (const session of [...sessions.values()]) settle(session);
+  }
+
+  function poisonInstance(why: string): void {
+    log.error('instance poisoned', why);
+    lifecycle = 'unhealthy';
+    requested ??= { at: instant(Date.now()), reason: 'unhealthy' };
+    host.proxy.revoke();
+  }
+
+  function admit(request: CreateSessionRequest): AgentConfiguration {
+    const problem = orderProblem(request, host);
+    if (problem) throw problem;
+    if (graves.has(request.runtimeSessionID) || sessionOf(request.metadata.fence))
+      throw new Refusal('stale_fence', 'this generation of the session was deleted, or exists under another operation');
+    if (!isAccepting()) throw busy('an instance that takes sessions');
+    if (sessions.size >= config.limits.maxResidentSessions) throw busy(`at most ${config.limits.maxResidentSessions} sessions`);
+    if (!request.agentConfiguration) throw busy('an agentConfiguration');
+    return request.agentConfiguration;
+  }
+
+  function sessionOf({ runtimeSessionUID: uid, runtimeSessionGeneration: generation }: Fence): Session | undefined {
+    const all = [...sessions.values(), ...[...graves.values()].map(({ session }) => session)];
+    return all.find(({ fence }) => fence.runtimeSessionUID === uid && (fence.runtimeSessionGeneration ?? 0) >= (generation ?? 0));
+  }
+
+  async function createSession(request: CreateSessionRequest): Promise<CreateSessionResponse> {
+    const { metadata } = request;
+    checkPool(metadata.fence, config.fence);
+    const known = sessions.get(request.runtimeSessionID) ?? graves.get(request.runtimeSessionID)?.session;
+    const before = known?.journal.classify(metadata, known.fence);
+    if (known && before && before.class !== 'fresh') {
+      if (before.class === 'duplicate' && before.phase === 'applied' && known.state !== 'deleted')
+        return { protocol, classification: before, session: { ...describeSession(known), state: 'idle' } };
+      throw before.class === 'duplicate'
+        ? new Refusal('digest_conflict', 'the session is being created, or was', { status: 409, classification: before })
+        : refusalOf(before);
+    }
+    const expired = journal.classify(metadata, { ...config.fence });
+    if (expired.class === 'expired') throw refusalOf(expired);
+    const session = newSession(request, admit(request), config.fence);
+    sessions.set(request.runtimeSessionID, session);
+    session.journal.put(metadata, 'recorded');
+    try {
+      await openSession(session, host);
+    } catch (error) {
+      log.error('session not created', error, { session: request.runtimeSessionID, stderr: lastWords(session) });
+      poison(session);
+      if (await remove(session)) bury(session);
+      const name = error instanceof CreationError ? error.stage : 'unclassified';
+      throw new Refusal('session_poisoned', `creation failed: ${name}`, { retryable: true });
+    }
+    move(session, 'idle');
+    session.journal.put(metadata, 'applied');
+    session.agent?.closed.then(
+      () => {
+        if (session.state !== 'idle') return;
+        poison(session);
+        settle(session);
+      },
+      () => undefined,
+    );
+    const answer = { protocol, classification: fresh, session: describeSession(session) } as const;
+    settle(session);
+    return answer;
+  }
+
+  function find(id: string, metadata: MutationMetadata): Session {
+    const session = sessions.get(id);
+    if (!session) throw new Refusal('invalid_request', 'a session that exists', { status: 404 });
+    const mismatch = fenceMismatch(metadata.fence, session.fence, { session: true });
+    if (mismatch !== undefined) throw refusalOf({ class: 'stale_fence', fenceMismatch: mismatch });
+    return session;
+  }
+
+  async function deleteSession(id: string, request: DeleteSessionRequest): Promise<DeleteSessionResponse> {
+    const { metadata } = request;
+    const grave = graves.get(id);
+    if (grave) {
+      const repeat = grave.session.journal.classify(metadata, grave.session.fence);
+      if (repeat.class === 'duplicate') return { protocol, classification: repeat, state: 'deleted', tombstone: grave.tombstone };
+      if (repeat.class !== 'fresh') throw refusalOf(repeat);
+    }
+    const session = find(id, metadata);
+    const relation = session.journal.classify(metadata, session.fence);
+    if (relation.class !== 'fresh') throw refusalOf(relation);
+    const conflict = (says: string) => new Refusal('already_accepted', says, { status: 409, retryable: true });
+    if (session.prompt) {
+      session.prompt.cancel('user_requested');
+      throw conflict('a session without a running prompt; it is being cancelled');
+    }
+    if (session.state === 'deleting' || session.state === 'creating' || session.state === 'cancelling')
+      throw conflict(`a session that is not ${session.state}`);
+    if (session.state !== 'idle' && session.state !== 'poisoned')
+      throw new Refusal('session_poisoned', `a session that is not ${session.state}`, { status: 409 });
+    session.journal.put(metadata, 'recorded');
+    if (!(await remove(session))) throw new Refusal('session_poisoned', 'a session that can be removed');
+    session.journal.put(metadata, 'deleted');
+    return { protocol, classification: fresh, state: 'deleted', tombstone: bury(session) };
+  }
+
+  return {
+    host,
+    log,
+    journal,
+    sessions,
+    lifecycle: () => lifecycle,
+    drainState: () => ({
+      acceptingNewSessions: isAccepting(),
+      requested: requested !== undefined,
+      requestedAt: requested?.at ?? zeroInstant,
+      ...(requested ? { reason: requested.reason } : {}),
+    }),
+    drain,
+    createSession,
+    deleteSession,
+    find,
+    remembered: (id) => graves.get(id)?.session,
+    settle,
+    poisonInstance,
+    close: async () => {
+      host.proxy.revoke();
+      for (const session of sessions.values()) poison(session);
+      const all = await Promise.all([...sessions.values()].map((session) => closeSession(session).catch(() => false)));
+      return all.every((gone) => gone);
+    },
+  };
+}
+
+/** The credential of a route is worth nothing any more, but a log is no place for it. */
+function lastWords({ stderr, route }: Session): string {
+  const text = stderr?.().slice(-2000) ?? '';
+  return route ? text.replaceAll(route.credential, '[redacted]') : text;
+}
+
+function checkPool(given: Fence, own: Fence): void {
+  const mismatch = fenceMismatch(given, own, { session: false });
+  if (mismatch !== undefined) throw refusalOf({ class: 'stale_fence', fenceMismatch: mismatch });
+}
+
+/** Why an order can never become a session of this instance. */
+function orderProblem(request: CreateSessionRequest, { config }: SessionHost): Refusal | undefined {
+  const invalid = (says: string) => new Refusal('invalid_request', says);
+  const { profile, agentConfiguration: agent, workspace, mcpConfiguration: mcp, metadata } = request;
+  if (profileDigest(profile) !== config.profileDigest)
+    return refusalOf({ class: 'stale_fence', fenceMismatch: 'runtime_profile' });
+  if (agent && (agent.providerKind !== config.profile.providerKind || agent.model !== config.profile.model))
+    return invalid('the provider and model of this instance');
+  if (agent && agentConfigurationDigest(agent) !== config.profile.agentConfigurationDigest)
+    return invalid('the agentConfiguration whose digest the profile has');
+  if (!samePolicy(mcp, config.profile)) return invalid('the policies whose digests the profile has');
+  if (mcp.toolPolicy.tools.some(({ source }) => source !== 'provider_native'))
+    return invalid('no brokered tools: the MCP broker is not part of this version');
+  if (workspace.intent !== config.profile.workspaceIntent) return invalid('the workspace intent of the profile');
+  if (workspace.intent !== 'read') return invalid('workspace intent read: publication is not part of this version');
+  const artifacts = [workspace.baseline.artifact, request.workspaceArtifactAuthorization, request.bootstrapArtifactAuthorization];
+  if (artifacts.some((artifact) => artifact !== undefined) || workspace.relativeRoot)
+    return invalid('the empty workspace: repositories and artifacts are not part of this version');
+  if (request.bootstrap) return invalid('no transcript: session reuse is not part of this version');
+  const { taskUID = '' } = metadata;
+  const empty = { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
+  return equalJson(workspace.baseline, empty) ? undefined : invalid('the empty workspace of the Task');
+}
+
+/** Whether a policy is the one that the profile was made of, and its digests follow from it. */
+export function samePolicy(
+  policy: McpConfiguration,
+  digests: Pick<McpConfiguration, 'toolPolicyDigest' | 'approvalPolicyDigest' | 'mcpConfigurationDigest'>,
+): boolean {
+  const same =
+    policy.toolPolicyDigest === digests.toolPolicyDigest &&
+    policy.approvalPolicyDigest === digests.approvalPolicyDigest &&
+    policy.mcpConfigurationDigest === digests.mcpConfigurationDigest;
+  return same && policyProblem(policy) === undefined;
+}

@@ -1,0 +1,108 @@
+import type { Fence } from '../harness/fence.js';
+import { instant, milliseconds } from '../harness/instant.js';
+import type { MutationMetadata } from '../harness/metadata.js';
+import { classify } from '../harness/replay.js';
+import type { Classification, OperationPhase, OperationRecord, TerminalEvent } from '../harness/replay.js';
+import { refusalOf } from './refusal.js';
+
+/** Operations of one session, or of the instance: what was asked, how far it came, what was answered. */
+export interface Journal {
+  /** How a request relates to those before it. */
+  readonly classify: (metadata: MutationMetadata, fence: Fence) => Classification;
+  /**
+   * Runs a new operation once. Its repeats get the same answer, marked as duplicate, also while it runs; every other relation is
+   * thrown as a refusal. An operation that is refused has not happened and is forgotten.
+   */
+  readonly run: <T extends { readonly classification: Classification }>(
+    metadata: MutationMetadata,
+    fence: Fence,
+    action: () => Promise<T>,
+    done?: OperationPhase,
+  ) => Promise<T>;
+  readonly put: (metadata: MutationMetadata, phase: OperationPhase, terminalEvent?: TerminalEvent) => void;
+  readonly forget: (operationID: string) => void;
+  readonly records: () => readonly OperationRecord[];
+  /** Whether only the last place is left, which is kept for the deletion. */
+  readonly isFull: () => boolean;
+}
+
+interface Entry {
+  record: OperationRecord;
+  readonly expiresAt: number;
+  readonly answer?: Promise<{ readonly classification: Classification }>;
+}
+
+const capacity = 4096;
+/** Milliseconds that a record outlives its request: clocks differ. */
+const grace = 30_000;
+
+export function createJournal(): Journal {
+  const entries = new Map<string, Entry>();
+
+  /** A request that can still arrive is never forgotten. */
+  function prune(): void {
+    const now = Date.now();
+    for (const [id, { expiresAt, record }] of entries)
+      if (expiresAt + grace < now && record.phase !== 'recorded' && record.phase !== 'accepted') entries.delete(id);
+  }
+
+  function put(metadata: MutationMetadata, phase: OperationPhase, terminalEvent?: TerminalEvent): void {
+    const known = entries.get(metadata.operationID);
+    const now = instant(Date.now());
+    const { operationID, requestDigest } = metadata;
+    const record: OperationRecord = {
+      operationID,
+      requestDigest,
+      phase,
+      ...(terminalEvent === undefined ? {} : { terminalEvent }),
+      recordedAt: known?.record.recordedAt ?? now,
+      updatedAt: now,
+    };
+    entries.set(operationID, { expiresAt: milliseconds(metadata.expiresAt), ...known, record });
+  }
+
+  const relation = (metadata: MutationMetadata, fence: Fence) =>
+    classify(metadata, fence, entries.get(metadata.operationID)?.record, instant(Date.now()));
+
+  async function run<T extends { readonly classification: Classification }>(
+    metadata: MutationMetadata,
+    fence: Fence,
+    action: () => Promise<T>,
+    done: OperationPhase = 'applied',
+  ): Promise<T> {
+    prune();
+    const found = relation(metadata, fence);
+    const known = entries.get(metadata.operationID);
+    if (found.class === 'duplicate' && known?.answer) {
+      const answer = (await known.answer) as T;
+      return { ...answer, classification: found };
+    }
+    if (found.class !== 'fresh') throw refusalOf(found);
+    put(metadata, 'recorded');
+    const answer = action();
+    const entry = entries.get(metadata.operationID);
+    if (entry) entries.set(metadata.operationID, { ...entry, answer });
+    try {
+      const value = await answer;
+      put(metadata, done);
+      return value;
+    } catch (error) {
+      entries.delete(metadata.operationID);
+      throw error;
+    }
+  }
+
+  return {
+    classify: relation,
+    run,
+    put,
+    forget: (operationID) => {
+      entries.delete(operationID);
+    },
+    records: () => [...entries.values()].map(({ record }) => record),
+    isFull: () => {
+      prune();
+      return entries.size >= capacity - 1;
+    },
+  };
+}

@@ -1,0 +1,149 @@
+/** The processes of a session, found in /proc: a session is a user, and whoever detaches keeps that user. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Whose processes: of a user of its own, or, where users are not switched, of one session of the kernel and its descendants. */
+export type ProcessOwner = { readonly uid: number } | { readonly sid: number };
+
+interface ProcessState {
+  readonly pid: number;
+  /** One letter as ps prints it. */
+  readonly state: string;
+}
+
+const scanPause = 25;
+
+/** Processes that can still run. The dead whom nobody has waited for yet do not count. */
+export function processesOf(owner: ProcessOwner): readonly ProcessState[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const alive = pids.map((pid) => read(Number(pid))).filter((process) => process !== undefined);
+  const mine = 'uid' in owner ? alive.filter(({ uids }) => uids.includes(owner.uid)) : inSession(alive, owner.sid);
+  return mine.filter(({ state }) => state !== 'Z' && state !== 'X');
+}
+
+interface ProcessEntry extends ProcessState {
+  readonly parent: number;
+  readonly sid: number;
+  /** Real, effective, saved and file system user. */
+  readonly uids: readonly number[];
+}
+
+function inSession(all: readonly ProcessEntry[], sid: number): readonly ProcessEntry[] {
+  const found = new Set(all.filter((process) => process.sid === sid).map(({ pid }) => pid));
+  for (let size = -1; size !== found.size;) {
+    size = found.size;
+    for (const { pid, parent } of all) if (found.has(parent)) found.add(pid);
+  }
+  return all.filter(({ pid }) => found.has(pid));
+}
+
+function read(pid: number): ProcessEntry | undefined {
+  const [stat, status] = [procFile(pid, 'stat'), procFile(pid, 'status')];
+  const fields = afterName(stat);
+  if (fields.length === 0) return undefined;
+  const uids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
+  return { pid, state: fields[0] ?? '', parent: Number(fields[1]), sid: Number(fields[3]), uids };
+}
+
+/** When a process began, in ticks since the kernel did; `undefined` if there is none. */
+export function startTime(pid: number): string | undefined {
+  return afterName(procFile(pid, 'stat'))[19];
+}
+
+/** Fields of a stat file from the state on: the name before may hold spaces and parentheses. */
+function afterName(stat: string): readonly string[] {
+  return stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .trim()
+    .split(' ')
+    .filter((field) => field !== '');
+}
+
+function procFile(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Users, groups and rights that a process really has. `undefined` if it is gone. */
+export function privilegesOf(pid: number):
+  | {
+      readonly uids: string;
+      readonly gids: string;
+      readonly groups: string;
+      readonly capabilities: string;
+      readonly noNewPrivileges: string;
+    }
+  | undefined {
+  const status = procFile(pid, 'status');
+  const line = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(status)?.[1] ?? '';
+  if (status === '') return undefined;
+  return {
+    uids: line('Uid'),
+    gids: line('Gid'),
+    groups: line('Groups'),
+    capabilities: line('CapEff'),
+    noNewPrivileges: line('NoNewPrivs'),
+  };
+}
+
+function signalAll(processes: readonly ProcessState[], signal: NodeJS.Signals): void {
+  for (const { pid } of processes) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It ended between being seen and being told.
+    }
+  }
+}
+
+/**
+ * Ends every process of an owner; `true` = proven by two scans that found none. What forks faster than it is killed is stopped first.
+ * @default within: 10 s
+ */
+export async function killAll(owner: ProcessOwner, within = 10_000): Promise<boolean> {
+  const deadline = Date.now() + within;
+  for (let empty = 0; Date.now() < deadline;) {
+    const found = processesOf(owner);
+    if (found.length === 0) {
+      if (++empty === 2) return true;
+    } else {
+      empty = 0;
+      signalAll(found, 'SIGSTOP');
+      signalAll(found, 'SIGKILL');
+    }
+    await sleep(scanPause);
+  }
+  return false;
+}
+
+/** Asks every process to end, and waits. */
+export async function terminate(owner: ProcessOwner, grace: number): Promise<void> {
+  signalAll(processesOf(owner), 'SIGTERM');
+  for (const deadline = Date.now() + grace; Date.now() < deadline && processesOf(owner).length > 0;) await sleep(scanPause);
+}
+
+/** Stops every process of an owner; `true` = two scans saw the same ones, all stopped. @default within: 5 s */
+export async function freeze(owner: ProcessOwner, within = 5_000): Promise<boolean> {
+  const deadline = Date.now() + within;
+  for (let last: string | undefined; Date.now() < deadline;) {
+    const found = processesOf(owner);
+    const stopped = found.every(({ state }) => state === 'T' || state === 't');
+    const seen = found.map(({ pid }) => pid).join();
+    if (stopped && seen === last) return true;
+    last = stopped ? seen : undefined;
+    signalAll(
+      found.filter(({ state }) => state !== 'T'),
+      'SIGSTOP',
+    );
+    await sleep(scanPause);
+  }
+  return false;
+}
+
+/** Lets stopped processes go on. */
+export function thaw(owner: ProcessOwner): void {
+  signalAll(processesOf(owner), 'SIGCONT');
+}

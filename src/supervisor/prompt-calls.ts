@@ -1,0 +1,155 @@
+/** Requests about one prompt of one session: start, keep alive, cancel. */
+import type { ServerResponse } from 'node:http';
+import { leaseProblem } from '../harness/prompts.js';
+import type {
+  CancelPromptRequest,
+  CancelPromptResponse,
+  RenewLeaseRequest,
+  RenewLeaseResponse,
+  StartPromptRequest,
+} from '../harness/prompts.js';
+import { fenceMismatch } from '../harness/fence.js';
+import { milliseconds } from '../harness/instant.js';
+import { protocol } from '../harness/protocol.js';
+import { fresh } from '../harness/replay.js';
+import { samePolicy } from './instance.js';
+import type { Instance } from './instance.js';
+import { processesOf } from './processes.js';
+import { startPrompt } from './prompt.js';
+import { busy, Refusal, refusalOf } from './refusal.js';
+import type { Session } from './session.js';
+
+/** Answers with a stream of events. Throws {@link Refusal} before the first of them. */
+export async function beginPrompt(
+  instance: Instance,
+  id: string,
+  request: StartPromptRequest,
+  response: ServerResponse,
+): Promise<void> {
+  const { config } = instance.host;
+  const { metadata } = request;
+  const session = instance.find(id, metadata);
+  const relation = session.journal.classify(metadata, session.fence);
+  if (relation.class !== 'fresh')
+    throw relation.class === 'duplicate'
+      ? new Refusal('digest_conflict', 'a prompt that was not sent before', { status: 409, classification: relation })
+      : refusalOf(relation);
+  const mismatch = authorizationMismatch(session, request);
+  if (mismatch) throw mismatch;
+  const problem = leaseProblem(request, config.limits, Date.now());
+  if (problem !== undefined) throw new Refusal('invalid_request', problem);
+  const draining = instance.drainState().requested || instance.lifecycle() !== 'ready';
+  if (draining) throw busy('an instance that is not draining');
+  if (session.state !== 'idle')
+    throw new Refusal('already_accepted', `an idle session; this one is ${session.state}`, { status: 409 });
+  if (session.journal.isFull())
+    throw new Refusal('session_poisoned', 'a session with room for another operation', { status: 409 });
+  const running = [...instance.sessions.values()].filter(({ prompt }) => prompt !== undefined).length;
+  if (running >= config.limits.maxConcurrentPrompts) throw busy(`at most ${config.limits.maxConcurrentPrompts} prompts at once`);
+  const { agent, route } = session;
+  if (!agent || !route) throw new Refusal('session_poisoned', 'a session with an agent', { status: 409 });
+  await startPrompt(session, request, {
+    limits: config.limits,
+    model: config.profile.model,
+    agent,
+    route,
+    response,
+    redact: (text) => text.replaceAll(route.credential, '[redacted]'),
+    ended: (proven) => {
+      instance.log.info('prompt ended', {
+        session: id,
+        prompt: metadata.promptID ?? '',
+        as: session.last?.settlement.terminalEvent ?? 'not accepted',
+      });
+      if (!proven) instance.poisonInstance('processes of a session could not be ended');
+      instance.settle(session);
+    },
+  });
+}
+
+/** The same lease for every repeat; a new one must follow the current. Source: dispatch.md §5.7. */
+export async function renewLease(instance: Instance, id: string, request: RenewLeaseRequest): Promise<RenewLeaseResponse> {
+  const session = instance.find(id, request.metadata);
+  return session.journal.run(request.metadata, session.fence, () => {
+    const { prompt } = session;
+    if (!prompt) return Promise.reject(new Refusal('settled', 'a prompt that runs', { status: 410 }));
+    if (prompt.request.metadata.promptID !== request.metadata.promptID)
+      return Promise.reject(new Refusal('digest_conflict', 'the prompt that runs', { status: 409 }));
+    const current = prompt.lease();
+    const follows =
+      request.expectedLeaseGeneration === current.generation &&
+      request.lease.generation === current.generation + 1 &&
+      milliseconds(request.lease.expiresAt) > milliseconds(current.expiresAt);
+    if (!follows)
+      return Promise.reject(new Refusal('stale_fence', 'the lease after the current one, ending later', { status: 409 }));
+    const problem = authorizationMismatch(session, request) ?? leaseRefusal(instance, request);
+    if (problem) return Promise.reject(problem);
+    prompt.renew(request.lease);
+    return Promise.resolve({ protocol, classification: fresh, lease: request.lease } as const);
+  });
+}
+
+/** Waits until the prompt is settled, at most until the request's own deadline. The first settlement stays. */
+export async function cancelPrompt(instance: Instance, id: string, request: CancelPromptRequest): Promise<CancelPromptResponse> {
+  const { metadata } = request;
+  const session = remembered(instance, id, request) ?? instance.find(id, metadata);
+  return session.journal.run(metadata, session.fence, async () => {
+    const { prompt } = session;
+    const deadline = milliseconds(request.settlementDeadline);
+    if (prompt?.request.metadata.promptID === metadata.promptID) {
+      prompt?.cancel(request.reason, deadline - 2_000);
+      await Promise.race([prompt?.settled, later(deadline)]);
+    }
+    const { last } = session;
+    if (last?.promptID === metadata.promptID && last?.promptID !== undefined) return settledAnswer(session, last);
+    if (prompt) throw new Refusal('outcome_unknown', 'a prompt that could be settled in time');
+    throw new Refusal('digest_conflict', 'the prompt that ran last', { status: 409 });
+  });
+}
+
+/** A session that was removed because of its prompt still knows how that ended. */
+function remembered(instance: Instance, id: string, { metadata }: CancelPromptRequest): Session | undefined {
+  const session = instance.remembered(id);
+  const known =
+    session?.last?.promptID === metadata.promptID &&
+    fenceMismatch(metadata.fence, session?.fence ?? metadata.fence, { session: true }) === undefined;
+  return known ? session : undefined;
+}
+
+function settledAnswer(session: Session, { settlement, forced }: NonNullable<Session['last']>): CancelPromptResponse {
+  const proven = settlement.outcome !== 'outcome_unknown';
+  return {
+    protocol,
+    classification: fresh,
+    barrierState: proven ? (forced ? 'forced_terminated' : 'settled') : 'outcome_unknown',
+    settlementProven: proven,
+    settlement,
+    invalidatedPermissionRequests: 0,
+    liveDescendantCount: session.owner === undefined ? 0 : processesOf(session.owner).length,
+    forcedTermination: forced,
+  };
+}
+
+function authorizationMismatch(
+  session: Session,
+  { metadata, mcpAuthorization: grant }: StartPromptRequest | RenewLeaseRequest,
+): Refusal | undefined {
+  const sameSubject =
+    grant.runtimeSessionUID === session.fence.runtimeSessionUID &&
+    grant.sessionGeneration === session.fence.runtimeSessionGeneration &&
+    grant.taskUID === metadata.taskUID &&
+    grant.taskAttempt === metadata.taskAttempt &&
+    grant.promptID === metadata.promptID;
+  return sameSubject && samePolicy(grant, session.order.mcpConfiguration)
+    ? undefined
+    : new Refusal('stale_fence', 'an authorization of this prompt with the policies of the session');
+}
+
+function leaseRefusal(instance: Instance, request: RenewLeaseRequest): Refusal | undefined {
+  const problem = leaseProblem(request, instance.host.config.limits, Date.now());
+  return problem === undefined ? undefined : new Refusal('invalid_request', problem);
+}
+
+function later(at: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, at - Date.now())).unref());
+}

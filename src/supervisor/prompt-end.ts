@@ -1,0 +1,75 @@
+import type { JsonObject } from '../lib/json.js';
+import { isObject } from '../lib/json.js';
+import type { Json } from '../lib/json.js';
+import type { Settlement } from '../harness/prompts.js';
+import { cutBytes } from '../lib/text.js';
+import { AcpError } from './acp.js';
+import type { EventBody } from './event-writer.js';
+import { readUsage } from './updates.js';
+
+/** The last event of a prompt. */
+export type TerminalBody = Extract<EventBody, { readonly type: 'completed' | 'cancelled' | 'failed' | 'outcome_unknown' }>;
+
+const failures: Readonly<Record<string, string>> = {
+  max_tokens: 'token_limit',
+  max_turn_requests: 'turn_limit',
+  refusal: 'refusal',
+};
+
+const nothingSaid = 'Prompt completed without textual output.';
+
+/** What an agent's answer means. Only `end_turn` is a success. Source: dispatch.md §5.8. */
+export function endOfAnswer(
+  answer: Json,
+  result: { readonly text: string; readonly model: string; readonly maxBytes: number },
+  reason: string | undefined,
+): TerminalBody {
+  const { stopReason, usage } = isObject(answer) ? answer : ({} as JsonObject);
+  if (stopReason === 'end_turn') {
+    const text = result.text === '' ? nothingSaid : result.text;
+    if (Buffer.byteLength(text) > result.maxBytes)
+      return failed('terminal_result_too_large', `an answer of more than ${result.maxBytes} bytes`);
+    return {
+      type: 'completed',
+      payload: { stopReason, result: { content: [{ type: 'text', text }], model: result.model, usage: readUsage(usage) } },
+    };
+  }
+  if (stopReason === 'cancelled')
+    return { type: 'cancelled', payload: { stopReason, ...(reason === undefined ? {} : { reason }) } };
+  const known = typeof stopReason === 'string' ? failures[stopReason] : undefined;
+  if (known === undefined)
+    return failed('unknown_stop_reason', 'the agent stopped for a reason that this protocol does not know');
+  return {
+    type: 'failed',
+    payload: { stopReason: stopReason as string, code: known, message: 'the agent stopped early', retryable: false },
+  };
+}
+
+/** What a lost answer means: an error that the agent told is a proven end, silence is not. */
+export function endOfError(error: unknown): TerminalBody {
+  if (error instanceof AcpError && error.code === 'answer') return failed('agent_error', error.message);
+  return outcomeUnknown(error instanceof Error ? error.message : String(error), false);
+}
+
+export function failed(code: string, message: string): TerminalBody {
+  return { type: 'failed', payload: { code, message: cutBytes(message, 4096, '…'), retryable: false } };
+}
+
+export function outcomeUnknown(message: string, forcedTermination: boolean): TerminalBody {
+  return {
+    type: 'outcome_unknown',
+    payload: { code: 'settlement_unproven', message: cutBytes(message, 4096, '…'), forcedTermination, retryable: false },
+  };
+}
+
+/** How a prompt is remembered: the stop reason is there only when the agent gave one. */
+export function settlementOf(end: TerminalBody, settledAt: string): Settlement {
+  const outcomes = {
+    completed: 'succeeded',
+    cancelled: 'cancelled',
+    failed: 'failed',
+    outcome_unknown: 'outcome_unknown',
+  } as const;
+  const stopReason = 'stopReason' in end.payload ? end.payload.stopReason : undefined;
+  return { terminalEvent: end.type, outcome: outcomes[end.type], ...(stopReason === undefined ? {} : { stopReason }), settledAt };
+}

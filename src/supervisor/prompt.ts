@@ -1,0 +1,282 @@
+/** A running prompt: what the agent says becomes events, and one of four things ends it. */
+import type { ServerResponse } from 'node:http';
+import type { Json } from '../lib/json.js';
+import { instant, milliseconds } from '../harness/instant.js';
+import type { Instant } from '../harness/instant.js';
+import type { Limits } from '../harness/introspection.js';
+import { digestOfSettlement } from '../harness/prompts.js';
+import type { CancelReason, ContentBlock, Lease, StartPromptRequest } from '../harness/prompts.js';
+import { acpVersion } from '../harness/protocol.js';
+import { within } from './acp.js';
+import type { Agent } from './agent.js';
+import { deferred } from './deferred.js';
+import { createEventWriter } from './event-writer.js';
+import type { EventBody } from './event-writer.js';
+import { permissionAnswer } from './permissions.js';
+import { killAll, terminate } from './processes.js';
+import { endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf } from './prompt-end.js';
+import type { TerminalBody } from './prompt-end.js';
+import type { ProxyRoute } from './provider-proxy.js';
+import { Refusal } from './refusal.js';
+import { move } from './session.js';
+import type { Session } from './session.js';
+import { readUpdate } from './updates.js';
+
+export interface PromptRun {
+  readonly request: StartPromptRequest;
+  readonly startedAt: Instant;
+  readonly lease: () => Lease;
+  /** Replaces the lease; checked by the caller. */
+  readonly renew: (lease: Lease) => void;
+  /** Number of the last event. */
+  readonly sequence: () => number;
+  /** Asks the agent to stop, and ends its processes if it does not. Later calls do nothing. */
+  readonly cancel: (reason: CancelReason, graceEnds?: number) => void;
+  /** Resolves once the session remembers how the prompt ended. */
+  readonly settled: Promise<void>;
+}
+
+export interface PromptDeps {
+  readonly limits: Limits;
+  readonly model: string;
+  /** The session's agent and route; both exist in an idle session. */
+  readonly agent: Agent;
+  readonly route: ProxyRoute;
+  readonly response: ServerResponse;
+  /** Takes secrets out of a text. */
+  readonly redact: (text: string) => string;
+  /** Told once, after the session's state says how the prompt ended. `proven`: no process is left that could still act. */
+  readonly ended: (proven: boolean) => void;
+  /** Milliseconds until an agent that was asked to stop is ended. @default 10000 */
+  readonly cancelGrace?: number;
+}
+
+/** Milliseconds in which small pieces of text are joined, and bytes from which a piece goes out at once. */
+const joinFor = 25;
+const joinUpTo = 8 * 1024;
+
+/**
+ * Sends a prompt to an idle session's agent. Returns at the acceptance boundary: the whole request has reached the agent and the first
+ * event has been written. Throws {@link Refusal} if the agent could not be reached, which poisons the session.
+ */
+export async function startPrompt(session: Session, request: StartPromptRequest, deps: PromptDeps): Promise<PromptRun> {
+  const { limits, agent, route, response, redact } = deps;
+  const { metadata } = request;
+  const content = request.input.content.map(promptBlock);
+  const startedAt = instant(Date.now());
+  const settled = deferred<undefined>();
+  const writer = createEventWriter(response, identityOf(session, request), limits);
+  let lease = request.lease;
+  let accepted = false;
+  let over = false;
+  let forcing = false;
+  let reason: CancelReason | undefined;
+  /** Why we ended a prompt ourselves; it wins over what the agent then says. */
+  let failure: TerminalBody | undefined;
+  let said = '';
+  let finalAnswer = '';
+  let pending = '';
+  let joinTimer: NodeJS.Timeout | undefined;
+  let graceTimer: NodeJS.Timeout | undefined;
+  let leaseTimer: NodeJS.Timeout | undefined;
+
+  const hasBegun = () => accepted;
+
+  function accept(): void {
+    if (accepted) return;
+    accepted = true;
+    session.journal.put(metadata, 'accepted');
+    writer.write({ type: 'accepted', payload: { acceptedAt: writer.stamp(), lease, acpVersion } });
+  }
+
+  function send(event: EventBody): void {
+    if (over || failure) return;
+    const problem = writer.write(event);
+    if (problem !== undefined) fail(problem, 'the agent says more than its stream can carry');
+  }
+
+  function flush(): void {
+    clearTimeout(joinTimer);
+    joinTimer = undefined;
+    const text = pending;
+    pending = '';
+    if (text !== '')
+      send({ type: 'update', payload: { kind: 'assistant_message_chunk', assistantMessage: { text: redact(text) } } });
+  }
+
+  function onUpdate(raw: Json | undefined): void {
+    const update = readUpdate(raw);
+    if (over || !update) return;
+    accept();
+    if (update.kind === 'event') {
+      flush();
+      send({ type: 'update', payload: redacted(update.update, redact) });
+      return;
+    }
+    said += update.text;
+    if (update.final) finalAnswer += update.text;
+    pending += update.text;
+    if (said.length > 4 * limits.maxTerminalResultBytes)
+      fail('terminal_result_too_large', 'the agent says more than a result may hold');
+    else if (pending.length >= joinUpTo) flush();
+    else joinTimer ??= setTimeout(flush, joinFor);
+  }
+
+  function fail(code: string, message: string): void {
+    failure ??= failed(code, message);
+    cancel('user_requested');
+  }
+
+  function cancel(why: CancelReason, graceEnds = Infinity): void {
+    if (over || reason !== undefined) return;
+    reason = why;
+    move(session, 'cancelling');
+    agent.cancel();
+    const grace = Math.max(0, Math.min(deps.cancelGrace ?? 10_000, graceEnds - Date.now()));
+    graceTimer = setTimeout(() => {
+      void force();
+    }, grace);
+  }
+
+  async function force(): Promise<void> {
+    forcing = true;
+    await terminate(agent.owner, 500);
+    const proven = await killAll(agent.owner);
+    if (proven)
+      finish(
+        { type: 'cancelled', payload: { stopReason: 'cancelled', ...(reason ? { reason } : {}) } },
+        { proven, forced: true },
+      );
+    else finish(outcomeUnknown('processes of the session could not be ended', true), { proven, forced: true });
+  }
+
+  function finish(natural: TerminalBody, { proven, forced }: { readonly proven: boolean; readonly forced: boolean }): void {
+    if (over) return;
+    flush();
+    const end = failure && natural.type !== 'outcome_unknown' ? failure : natural;
+    over = true;
+    for (const timer of [joinTimer, graceTimer, leaseTimer]) clearTimeout(timer);
+    route.disable();
+    const settledAt = writer.stamp();
+    const settlement = settlementOf(end, settledAt);
+    session.last = { promptID: metadata.promptID ?? '', settlement, digest: digestOfSettlement(settlement), forced };
+    delete session.prompt;
+    session.journal.put(metadata, 'settled', end.type);
+    if (end.type === 'completed' && session.state === 'prompt_running') move(session, 'validating');
+    else poison(session);
+    writer.end(end, settledAt);
+    settled.resolve(undefined);
+    deps.ended(proven);
+  }
+
+  function watchLease(): void {
+    clearTimeout(leaseTimer);
+    leaseTimer = setTimeout(
+      () => {
+        cancel('lease_expired');
+      },
+      Math.max(0, milliseconds(lease.expiresAt) - Date.now()),
+    );
+  }
+
+  const run: PromptRun = {
+    request,
+    startedAt,
+    lease: () => lease,
+    renew: (renewed) => {
+      lease = renewed;
+      watchLease();
+    },
+    sequence: () => Math.max(1, writer.sequence()),
+    cancel,
+    settled: settled.promise,
+  };
+  move(session, 'prompt_running');
+  session.prompt = run;
+  session.journal.put(metadata, 'recorded');
+  route.enable(() => {
+    fail('turn_limit', `more than ${session.configuration.maxTurns} calls of the model`);
+  });
+  const { written, answer } = agent.prompt(content, {
+    update: onUpdate,
+    permission: (params) => permissionAnswer(session.order.mcpConfiguration.toolPolicy, params),
+  });
+  try {
+    await within(written, 30_000, 'session/prompt');
+  } catch (error) {
+    if (!hasBegun()) {
+      over = true;
+      route.disable();
+      delete session.prompt;
+      session.journal.forget(metadata.operationID);
+      poison(session);
+      settled.resolve(undefined);
+      deps.ended(true);
+      throw new Refusal('session_poisoned', 'the agent could not be given the prompt', { status: 502, retryable: true });
+    }
+    finish(endOfError(error), { proven: true, forced: false });
+  }
+  accept();
+  watchLease();
+  response.once('close', () => {
+    cancel('stream_disconnected');
+  });
+  answer.then(
+    (value) => {
+      const text = redact(finalAnswer === '' ? said : finalAnswer);
+      finish(endOfAnswer(value, { text, model: deps.model, maxBytes: resultBytes(limits) }, reason), {
+        proven: true,
+        forced: false,
+      });
+    },
+    (error: unknown) => {
+      // An agent that we are ending cannot answer any more; how it ends is told when it has.
+      if (!forcing) finish(endOfError(error), { proven: true, forced: false });
+    },
+  );
+  return run;
+}
+
+/** The whole line has a bound of its own, and escaping may double a text. */
+function resultBytes(limits: Limits): number {
+  return Math.min(limits.maxTerminalResultBytes, Math.floor(limits.maxEventLineBytes / 2) - 4096);
+}
+
+/** From wherever a session stands. */
+export function poison(session: Session): void {
+  if (session.state === 'prompt_running') move(session, 'cancelling');
+  if (session.state !== 'deleting' && session.state !== 'deleted') move(session, 'poisoned');
+}
+
+function identityOf({ fence }: Session, { metadata }: StartPromptRequest) {
+  return {
+    runtimeInstanceID: fence.runtimeInstanceID,
+    supervisorBootID: fence.supervisorBootID,
+    runtimeSessionUID: fence.runtimeSessionUID ?? '',
+    runtimeSessionGeneration: fence.runtimeSessionGeneration ?? 0,
+    taskUID: metadata.taskUID ?? '',
+    taskAttempt: metadata.taskAttempt ?? 0,
+    promptID: metadata.promptID ?? '',
+    requestDigest: metadata.requestDigest,
+  };
+}
+
+function promptBlock(block: ContentBlock): Json {
+  if (block.type === 'text' && block.text !== undefined) return { type: 'text', text: block.text };
+  if (block.type === 'resource_link' && block.uri !== undefined)
+    return {
+      type: 'resource_link',
+      uri: block.uri,
+      name: block.name ?? block.uri,
+      ...(block.mimeType ? { mimeType: block.mimeType } : {}),
+    };
+  throw new Refusal('invalid_request', 'text and resource_link content; artifacts are not part of this version');
+}
+
+/** Every text of an update, without secrets. */
+function redacted<T>(value: T, redact: (text: string) => string): T {
+  if (typeof value === 'string') return redact(value) as T;
+  if (Array.isArray(value)) return value.map((item: unknown) => redacted(item, redact)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, redacted<unknown>(member, redact)])) as T;
+}

@@ -1,0 +1,29 @@
+import type { AgentConfiguration } from '../domain/profile.js';
+import type { WorkspaceIntent } from '../api/index.js';
+import type { ToolPolicyMessage } from '../harness/profile.js';
+
+/** What a session knows when its agent is prepared. */
+export interface ProviderSession {
+  readonly configuration: AgentConfiguration;
+  readonly toolPolicy: ToolPolicyMessage;
+  readonly intent: WorkspaceIntent;
+  readonly home: string;
+  /** Base URL of the session's route through the loopback proxy. */
+  readonly proxyUrl: string;
+  /** Good for that route only, and only while a prompt runs. */
+  readonly proxyCredential: string;
+}
+
+/** How to run one kind of agent. */
+export interface Provider {
+  /** Program and arguments; absolute path. */
+  readonly command: readonly [string, ...string[]];
+  /** Method of the protocol's `authenticate`, if the agent wants one. */
+  readonly authMethod?: string;
+  /** Files to write before the agent starts: path and text. */
+  readonly files: (session: ProviderSession) => Readonly<Record<string, string>>;
+  /** Variables beyond those that every session has. */
+  readonly env: (session: ProviderSession) => Readonly<Record<string, string>>;
+  /** Requests that reach the upstream: `METHOD /path`, and whether one counts as a turn. */
+  readonly routes: Readonly<Record<string, { readonly inference: boolean }>>;
+}

@@ -1,0 +1,61 @@
+import { CodedError } from '../lib/errors.js';
+import type { ErrorCode, ErrorResponse } from '../harness/errors.js';
+import { protocol } from '../harness/protocol.js';
+import type { Classification } from '../harness/replay.js';
+
+const statuses: Readonly<Record<ErrorCode, number>> = {
+  invalid_request: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  expired: 410,
+  stale_fence: 410,
+  digest_conflict: 409,
+  // As an error these two mean: nothing to do, it has happened. Source: dispatch.md §5.5.
+  already_accepted: 200,
+  settled: 200,
+  rate_limited: 429,
+  session_poisoned: 500,
+  outcome_unknown: 500,
+};
+
+/** A request that is answered with an error of the protocol. */
+export class Refusal extends CodedError<ErrorCode> {
+  readonly status: number;
+  readonly body: ErrorResponse;
+
+  /** `says`: for the caller, without secrets. @default status: the usual one of the code; retryable: false */
+  constructor(
+    code: ErrorCode,
+    says: string,
+    more: { readonly status?: number; readonly retryable?: boolean; readonly classification?: Classification } = {},
+  ) {
+    super(code, { at: 'request', allowed: says });
+    this.status = more.status ?? statuses[code];
+    const { classification } = more;
+    this.body = {
+      protocol,
+      code,
+      message: says,
+      ...(classification ? { classification } : {}),
+      retryable: more.retryable ?? false,
+    };
+  }
+}
+
+export const busy = (says: string): Refusal => new Refusal('rate_limited', says, { retryable: true });
+
+/** The error that a repeated, late or misdirected request gets. */
+export function refusalOf(classification: Classification): Refusal {
+  switch (classification.class) {
+    case 'stale_fence':
+      return new Refusal('stale_fence', `another ${classification.fenceMismatch ?? 'instance'}`, { classification });
+    case 'expired':
+      return new Refusal('expired', 'a request that has not expired', { classification });
+    case 'already_accepted':
+      return new Refusal('already_accepted', 'the operation runs already', { classification });
+    case 'settled':
+      return new Refusal('settled', 'the operation is settled', { classification });
+    default:
+      return new Refusal('digest_conflict', 'the operation was sent before', { status: 409, classification });
+  }
+}

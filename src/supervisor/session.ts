@@ -1,0 +1,200 @@
+/** One session: a user, a folder, an agent and a route to the model, made together and ended together. */
+import path from 'node:path';
+import type { Digest } from '../domain/digests.js';
+import type { AgentConfiguration } from '../domain/profile.js';
+import { sessionFence } from '../harness/fence.js';
+import type { Fence } from '../harness/fence.js';
+import { instant } from '../harness/instant.js';
+import type { Instant } from '../harness/instant.js';
+import type { Settlement } from '../harness/prompts.js';
+import type { CreateSessionRequest, SessionDescriptor, SessionState } from '../harness/sessions.js';
+import { CodedError } from '../lib/errors.js';
+import { startAgent } from './agent.js';
+import type { Agent } from './agent.js';
+import type { SupervisorConfig } from './config.js';
+import type { Identities, SessionIdentity } from './identities.js';
+import { createJournal } from './journal.js';
+import type { Journal } from './journal.js';
+import { killAll } from './processes.js';
+import type { ProcessOwner } from './processes.js';
+import type { PromptRun } from './prompt.js';
+import type { Provider, ProviderSession } from './provider.js';
+import type { ProviderProxy, ProxyRoute } from './provider-proxy.js';
+import { createSessionFolder, giveAway, removeTree, writePrivateFile } from './session-folder.js';
+import type { SessionFolder } from './session-folder.js';
+import { mayMove } from './session-state.js';
+
+/** What the sessions of one supervisor share. */
+export interface SessionHost {
+  readonly config: SupervisorConfig;
+  readonly provider: Provider;
+  readonly proxy: ProviderProxy;
+  readonly identities: Identities;
+  /** Agents keep the supervisor's user. Only for tests: nothing then separates sessions. */
+  readonly sameUser: boolean;
+}
+
+export interface Session {
+  readonly order: CreateSessionRequest;
+  readonly configuration: AgentConfiguration;
+  readonly fence: Fence;
+  readonly createdAt: Instant;
+  readonly journal: Journal;
+  state: SessionState;
+  lastTransitionAt: Instant;
+  identity?: SessionIdentity;
+  folder?: SessionFolder;
+  route?: ProxyRoute;
+  owner?: ProcessOwner;
+  agent?: Agent;
+  /** The end of what its agent wrote to stderr. */
+  stderr?: () => string;
+  /** The prompt that runs. */
+  prompt?: PromptRun;
+  /** How the last prompt ended. */
+  last?: { readonly promptID: string; readonly settlement: Settlement; readonly digest: Digest; readonly forced: boolean };
+}
+
+/** What went wrong stays in the supervisor's log; whoever asked learns the stage. */
+export type CreationStage =
+  | 'path preparation'
+  | 'provider home preparation'
+  | 'provider proxy setup'
+  | 'ownership finalization'
+  | 'provider adapter initialization';
+
+export class CreationError extends CodedError<'stage'> {
+  readonly stage: CreationStage;
+
+  constructor(stage: CreationStage, cause: unknown) {
+    super('stage', { at: 'session', field: stage, found: cause instanceof Error ? cause.message : String(cause) }, { cause });
+    this.stage = stage;
+  }
+}
+
+export function newSession(order: CreateSessionRequest, configuration: AgentConfiguration, pool: Fence): Session {
+  const { runtimeSessionUID = '', runtimeSessionGeneration = 0 } = order.metadata.fence;
+  const now = instant(Date.now());
+  return {
+    order,
+    configuration,
+    fence: sessionFence(pool, runtimeSessionUID, runtimeSessionGeneration),
+    createdAt: now,
+    journal: createJournal(),
+    state: 'creating',
+    lastTransitionAt: now,
+  };
+}
+
+/** Throws for a step that the states of a session do not know: that would be a mistake of ours. */
+export function move(session: Session, to: SessionState): void {
+  if (session.state === to) return;
+  if (!mayMove(session.state, to)) throw new Error(`a session cannot go from ${session.state} to ${to}`);
+  session.state = to;
+  session.lastTransitionAt = instant(Date.now());
+}
+
+/** Fills a new session until its agent waits for a prompt. Throws {@link CreationError}; what was begun is `closeSession`'s to end. */
+export async function openSession(session: Session, host: SessionHost): Promise<void> {
+  const { order, fence, configuration } = session;
+  const { runtimeSessionUID = '', runtimeSessionGeneration = 0 } = fence;
+  const { config, provider } = host;
+  const folder = await stage('path preparation', () => {
+    session.identity = host.identities.next();
+    return createSessionFolder(config.sessionBaseDir, runtimeSessionUID, runtimeSessionGeneration);
+  });
+  session.folder = folder;
+  const route = await stage('provider proxy setup', () => {
+    const { modelLimits } = config.profile;
+    return host.proxy.addRoute({
+      model: config.profile.model,
+      maxTurns: configuration.maxTurns,
+      ...(modelLimits ? { outputLimit: modelLimits.output } : {}),
+    });
+  });
+  session.route = route;
+  const about: ProviderSession = {
+    configuration,
+    toolPolicy: order.mcpConfiguration.toolPolicy,
+    intent: order.workspace.intent,
+    home: folder.home,
+    proxyUrl: route.url,
+    proxyCredential: route.credential,
+  };
+  await stage('provider home preparation', () => {
+    for (const [file, text] of Object.entries(provider.files(about))) writePrivateFile(file, text);
+  });
+  const identity = host.sameUser ? undefined : session.identity;
+  await stage('ownership finalization', () => {
+    giveAway(folder.root, identity);
+  });
+  session.agent = await stage('provider adapter initialization', () =>
+    startAgent(
+      {
+        command: provider.command,
+        authMethod: provider.authMethod,
+        cwd: folder.workspace,
+        env: { ...environment(folder), ...provider.env(about) },
+        identity,
+        session: {
+          runtimeSessionID: order.runtimeSessionID,
+          generation: runtimeSessionGeneration,
+          profileDigest: config.profileDigest,
+        },
+        maxMessage: config.limits.maxRequestBytes,
+      },
+      (child) => {
+        session.owner = child.owner;
+        session.stderr = child.stderr;
+      },
+    ),
+  );
+}
+
+/** Ends everything of a session; `true` = proven that no process of it is left, and its files are gone. */
+export async function closeSession(session: Session): Promise<boolean> {
+  session.route?.remove();
+  const gone = session.owner === undefined || (await killAll(session.owner));
+  if (!gone) return false;
+  if (session.folder) removeTree(session.folder.root);
+  return true;
+}
+
+export function describeSession({ order, fence, state, agent, createdAt, lastTransitionAt }: Session): SessionDescriptor {
+  return {
+    runtimeSessionID: order.runtimeSessionID,
+    runtimeSessionUID: fence.runtimeSessionUID ?? '',
+    generation: fence.runtimeSessionGeneration ?? 0,
+    runtimeInstanceID: fence.runtimeInstanceID,
+    supervisorBootID: fence.supervisorBootID,
+    runtimeProfileDigest: fence.runtimeProfileDigest,
+    state,
+    providerSessionID: agent?.providerSessionID ?? '',
+    workspaceBaseline: order.workspace.baseline,
+    createdAt,
+    lastTransitionAt,
+  };
+}
+
+/** The whole environment of an agent; it inherits nothing. */
+function environment({ home, tmp, workspace, xdg }: SessionFolder): Record<string, string> {
+  return {
+    HOME: home,
+    TMPDIR: tmp,
+    XDG_CONFIG_HOME: path.join(xdg, 'config'),
+    XDG_CACHE_HOME: path.join(xdg, 'cache'),
+    XDG_DATA_HOME: path.join(xdg, 'data'),
+    XDG_STATE_HOME: path.join(xdg, 'state'),
+    ORKA_WORKSPACE: workspace,
+    PWD: workspace,
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+  };
+}
+
+async function stage<T>(name: CreationStage, step: () => T | Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (cause) {
+    throw new CreationError(name, cause);
+  }
+}

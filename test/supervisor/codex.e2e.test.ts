@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { PromptEvent } from '../../src/harness/events.js';
+import type { Fence } from '../../src/harness/fence.js';
+import { instant } from '../../src/harness/instant.js';
+import { isQuiescent, isStrictlyGoverned } from '../../src/harness/introspection.js';
+import { digestOfSettlement } from '../../src/harness/prompts.js';
+import { processesOf } from '../../src/supervisor/processes.js';
+import { codexModules, shareModules } from '../support/codex.js';
+import { taskOrders } from '../support/harness-orders.js';
+import type { TaskOrders } from '../support/harness-orders.js';
+import { eventuallyAnswers, startRealSupervisor } from '../support/real-supervisor.js';
+import type { RealSupervisor } from '../support/real-supervisor.js';
+
+const codex = codexModules();
+const reason = 'missing' in codex ? codex.missing : process.getuid?.() !== 0 ? 'users are switched only by root' : undefined;
+const suite = reason === undefined ? describe : describe.skip;
+const uid = 20_000;
+
+suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipped: ${reason})`}`, () => {
+  let shared: string;
+  let modules: string;
+  beforeAll(() => {
+    shared = mkdtempSync(path.join(tmpdir(), 'codex-'));
+    chmodSync(shared, 0o755);
+    modules = shareModules('modules' in codex ? codex.modules : '', shared);
+  });
+  afterAll(() => {
+    rmSync(shared, { recursive: true, force: true });
+  });
+
+  async function ready(it: RealSupervisor): Promise<{ readonly fence: Fence; readonly task: TaskOrders }> {
+    await it.client.bootstrap(it.delivery);
+    const { runtimeProfileDigest } = await eventuallyAnswers(() => it.client.capabilities());
+    const { fence } = await it.client.status({ runtimeProfileDigest });
+    const task = taskOrders('11111111-1111-1111-1111-111111111111', it.runtime);
+    await it.client.createSession(task.operation('create-session', fence), task.session);
+    return { fence, task };
+  }
+
+  test('runs one Task from the delivery of credentials to a clean end', async () => {
+    const it = await startRealSupervisor(modules, { systemPrompt: 'SYSTEM_PROMPT_MARKER' });
+    const { client, fixture, delivery } = it;
+    try {
+      fixture.say('ORKA_MARKER_OK');
+      expect(await client.health()).toEqual({ status: 'booting' });
+      expect(await client.bootstrap(delivery)).toBe('seeded');
+      const capabilities = await eventuallyAnswers(() => client.capabilities());
+      expect(capabilities.runtimeProfileDigest).toBe(it.runtime.profileDigest);
+      expect(isStrictlyGoverned(capabilities)).toBe(true);
+      expect(await client.bootstrap(delivery)).toBe('complete');
+
+      const { fence } = await client.status({ runtimeProfileDigest: capabilities.runtimeProfileDigest });
+      expect(fence).toMatchObject({ controllerEpoch: 3, runtimePoolGeneration: 2, runtimePoolUID: 'pool-uid-1' });
+      expect(fence.runtimeInstanceID).toBe(`pod-uid-1.${fence.supervisorBootID}`);
+
+      const task = taskOrders('11111111-1111-1111-1111-111111111111', it.runtime);
+      const creation = task.operation('create-session', fence);
+      const created = await client.createSession(creation, task.session);
+      expect(created).toMatchObject({ classification: { class: 'fresh' }, session: { state: 'idle' } });
+      const again = await client.createSession(creation, task.session);
+      expect(again).toMatchObject({ classification: { class: 'duplicate' }, session: { ...created.session } });
+
+      const environments = processesOf({ uid }).map(({ pid }) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
+      expect(environments.length).toBeGreaterThan(0);
+      for (const environ of environments) expectNoSecret(it, environ);
+      expectNoSecret(it, filesBelow(it.folder));
+
+      const events = await prompt(it, fence, task);
+      expect(events[0]?.type).toBe('accepted');
+      const end = events.at(-1)!;
+      expect(end).toMatchObject({
+        type: 'completed',
+        payload: { result: { content: [{ type: 'text', text: 'ORKA_MARKER_OK' }], model: 'gpt-5.5' } },
+      });
+      const inference = fixture.requests.filter((request) => request.path === '/v1/responses');
+      expect(inference.map(({ authorization }) => authorization)).toEqual([`Bearer ${delivery.credentials.providerToken}`]);
+      expect(JSON.parse(inference[0]?.body ?? '{}')).toMatchObject({ model: 'gpt-5.5', stream: true });
+      expect(inference[0]?.body).toContain('SYSTEM_PROMPT_MARKER');
+
+      const operation = task.operation('workspace-delta', fence, { prompt: true });
+      const delta = await client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, end));
+      expect(delta).toMatchObject({ classification: { class: 'fresh' }, delta: { state: 'no_change', entryCount: 0 } });
+      const replay = await client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, end));
+      expect(replay).toMatchObject({ classification: { class: 'duplicate' }, delta: { ...delta.delta } });
+
+      const deletion = task.operation('ds-1', fence);
+      const deleted = await client.deleteSession(deletion, task.runtimeSessionID, 'task_finalized');
+      const phases = deleted.tombstone.operations.map(({ phase }) => phase).sort();
+      expect(phases).toEqual(['applied', 'applied', 'deleted', 'settled']);
+      expect(processesOf({ uid })).toEqual([]);
+
+      const drain = { fence, operationID: 'runtime-pool-drain-2', expiresAt: instant(Date.now() + 60_000) };
+      const drained = await client.drain(drain, 'runtime_pool_scale_to_zero');
+      expect(drained.drain).toMatchObject({ requested: true, acceptingNewSessions: false, reason: 'runtime_pool_scale_to_zero' });
+      const { runtimeProfileDigest, runtimeInstanceID } = fence;
+      expect(isQuiescent(await client.status({ runtimeProfileDigest, runtimeInstanceID }))).toBe(true);
+
+      const exit = new Promise((resolve) => it.process.once('exit', resolve));
+      it.process.kill('SIGTERM');
+      expect(await exit).toBe(0);
+      expectNoSecret(it, it.log());
+      expectNoSecret(it, filesBelow(it.folder));
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
+  test('notices that an agent without restriction wrote into a workspace that was to be read', async () => {
+    const it = await startRealSupervisor(modules);
+    try {
+      it.fixture.runCommand('echo changed > answer.txt');
+      const { fence, task } = await ready(it);
+      const events = await prompt(it, fence, task);
+      expect(events.map((event) => (event.type === 'update' ? event.payload.kind : event.type))).toEqual(
+        expect.arrayContaining(['tool_call', 'tool_call_update', 'completed']),
+      );
+      const operation = task.operation('workspace-delta', fence, { prompt: true });
+      const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!));
+      expect(delta).toMatchObject({ state: 'read_only_modified', changedFileCount: 1 });
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
+  test('keeps an agent that may only read from writing', async () => {
+    const it = await startRealSupervisor(modules, {
+      policy: { allowed: ['Glob', 'Grep', 'Read'], disallowed: null, allowBash: false },
+    });
+    try {
+      it.fixture.runCommand('echo changed > answer.txt');
+      const { fence, task } = await ready(it);
+      const end = (await prompt(it, fence, task)).at(-1)!;
+      expect(end.type).toBe('completed');
+      expect(it.fixture.requests.at(-1)?.body).not.toContain('"web_search"');
+      const operation = task.operation('workspace-delta', fence, { prompt: true });
+      const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, end));
+      expect(delta.state).toBe('no_change');
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
+  test('ends a prompt that calls the model more often than it may', async () => {
+    const it = await startRealSupervisor(modules, { maxTurns: 1 });
+    try {
+      it.fixture.runCommand('true');
+      const { fence, task } = await ready(it);
+      const end = (await prompt(it, fence, task)).at(-1)!;
+      expect(end).toMatchObject({ type: 'failed', payload: { code: 'turn_limit', retryable: false } });
+      expect(it.fixture.requests.filter((request) => request.path === '/v1/responses')).toHaveLength(1);
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+});
+
+async function prompt({ client }: RealSupervisor, fence: Fence, task: TaskOrders): Promise<readonly PromptEvent[]> {
+  const lease = task.lease();
+  const { limits } = await client.capabilities();
+  const stream = await client.prompt(task.operation('start-prompt', fence, { prompt: true }), {
+    runtimeSessionID: task.runtimeSessionID,
+    lease,
+    mcpAuthorization: task.authorization(lease),
+    input: { content: [{ type: 'text', text: 'Do it' }] },
+    limits,
+  });
+  const events: PromptEvent[] = [];
+  for await (const event of stream.events) events.push(event);
+  return events;
+}
+
+function deltaOrder(task: TaskOrders, { identity: { timestamp: settledAt } }: PromptEvent) {
+  const settlement = { terminalEvent: 'completed', outcome: 'succeeded', stopReason: 'end_turn', settledAt } as const;
+  return {
+    deltaID: `delta-${task.promptID}`,
+    intent: 'read',
+    verifiedBaseline: task.session.workspace.baseline,
+    promptSettlementDigest: digestOfSettlement(settlement),
+    limits: { maxBytes: 104_857_600, maxEntries: 100_000 },
+  } as const;
+}
+
+function expectNoSecret({ delivery }: RealSupervisor, text: string): void {
+  for (const secret of [...Object.values(delivery.credentials), delivery.signingSeed]) {
+    expect(text.includes(secret)).toBe(false);
+    expect(text.includes(Buffer.from(secret).toString('base64').replace(/=+$/, ''))).toBe(false);
+  }
+}
+
+/** All texts below a folder, one after another. */
+function filesBelow(folder: string): string {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'latin1'))
+    .join('\n');
+}

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { connect } from 'node:net';
+import { startProviderProxy } from '../../src/supervisor/provider-proxy.js';
+import type { ProviderProxy, ProxyRoute } from '../../src/supervisor/provider-proxy.js';
+import { startModelFixture } from '../support/model-fixture.js';
+import type { ModelFixture } from '../support/model-fixture.js';
+
+const token = 'upstream-token-1f6f2b';
+const model = 'gpt-5.5';
+let fixture: ModelFixture;
+let proxy: ProviderProxy;
+beforeAll(async () => {
+  fixture = await startModelFixture(token);
+  proxy = await startProviderProxy(new URL(fixture.url), token, {
+    'POST /v1/responses': { inference: true },
+    'GET /v1/models': { inference: false },
+  });
+});
+afterAll(async () => {
+  await proxy.close();
+  await fixture.close();
+});
+
+const ask = (route: ProxyRoute, path = '/v1/responses', options: { bearer?: string; method?: string; body?: object } = {}) =>
+  fetch(`${route.url}${path}`, {
+    method: options.method ?? 'POST',
+    headers: { authorization: `Bearer ${options.bearer ?? route.credential}`, 'content-type': 'application/json' },
+    ...(options.method === 'GET' ? {} : { body: JSON.stringify(options.body ?? { model }) }),
+  });
+const active = (maxTurns = 10) => {
+  const route = proxy.addRoute({ model, maxTurns });
+  route.enable(() => undefined);
+  return route;
+};
+
+test('a request of the running prompt reaches the model with the upstream token, and its stream comes back', async () => {
+  const answer = await ask(active());
+  expect(answer.headers.get('content-type')).toBe('text/event-stream');
+  expect(await answer.text()).toContain('response.completed');
+  expect(fixture.requests.at(-1)?.authorization).toBe(`Bearer ${token}`);
+});
+
+test('without a running prompt, with another credential or on another route nothing goes out', async () => {
+  const [idle, other] = [proxy.addRoute({ model, maxTurns: 1 }), active()];
+  const before = fixture.requests.length;
+  expect((await ask(idle)).status).toBe(403);
+  expect((await ask(other, undefined, { bearer: idle.credential })).status).toBe(401);
+  other.remove();
+  expect((await ask(other)).status).toBe(401);
+  expect(fixture.requests.length).toBe(before);
+});
+
+test('another path, method or model is outside the profile', async () => {
+  const before = fixture.requests.length;
+  for (const [path, method] of [
+    ['/v1/files', 'POST'],
+    ['/v1/responses', 'GET'],
+    ['/v1/responses/../files', 'POST'],
+  ] as const)
+    expect((await ask(active(), path, { method })).status).toBe(403);
+  expect((await ask(active(), undefined, { body: { model: 'gpt-9' } })).status).toBe(403);
+  expect((await ask(active(), undefined, { body: [] })).status).toBe(400);
+  expect(fixture.requests.length).toBe(before);
+  expect((await ask(active(), '/v1/models', { method: 'GET' })).status).toBe(200);
+});
+
+test('an upgrade to a web socket is refused', async () => {
+  const { port, pathname } = new URL(active().url);
+  const answer = await new Promise<string>((resolve) => {
+    const socket = connect(Number(port), '127.0.0.1', () =>
+      socket.write(`GET ${pathname}/v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`),
+    );
+    socket.once('data', (part) => resolve(part.toString()));
+  });
+  expect(answer).toMatch(/^HTTP\/1.1 403/);
+});
+
+test('the call after the last turn is refused and told', async () => {
+  const route = proxy.addRoute({ model, maxTurns: 2 });
+  let limits = 0;
+  route.enable(() => limits++);
+  expect([(await ask(route)).status, (await ask(route)).status, (await ask(route)).status]).toEqual([200, 200, 400]);
+  expect(limits).toBe(1);
+  route.enable(() => limits++);
+  expect((await ask(route)).status).toBe(200);
+});
+
+test('a third call at once is too many, and disabling breaks what is under way', async () => {
+  const route = active();
+  fixture.delay(300);
+  const running = [ask(route), ask(route)].map((call) => call.then((answer) => answer.text()).catch(() => 'broken'));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect((await ask(route)).status).toBe(429);
+  route.disable();
+  expect(await Promise.all(running)).toEqual(['broken', 'broken']);
+  fixture.delay(0);
+});
+
+test('an upstream that cannot be reached is a bad gateway', async () => {
+  const lonely = await startProviderProxy(new URL('http://127.0.0.1:1'), token, { 'POST /v1/responses': { inference: true } });
+  const route = lonely.addRoute({ model, maxTurns: 1 });
+  route.enable(() => undefined);
+  const answer = await ask(route);
+  expect(answer.status).toBe(502);
+  expect(await answer.text()).not.toContain(token);
+  await lonely.close();
+});

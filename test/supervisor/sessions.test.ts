@@ -1,0 +1,388 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { signOperation, signStatus } from '../../src/harness/capability.js';
+import { HarnessError } from '../../src/harness/errors.js';
+import { instant } from '../../src/harness/instant.js';
+import { sealRequest } from '../../src/harness/metadata.js';
+import { digestOfSettlement } from '../../src/harness/prompts.js';
+import type { PromptEvent } from '../../src/harness/events.js';
+import { processesOf } from '../../src/supervisor/processes.js';
+import { taskOrders } from '../support/harness-orders.js';
+import type { TaskOrders } from '../support/harness-orders.js';
+import { collect, scriptedSupervisor, switchesUsers, testCredentials } from '../support/supervisor.js';
+import type { ScriptedSupervisor } from '../support/supervisor.js';
+
+let it: ScriptedSupervisor;
+beforeAll(async () => {
+  it = await scriptedSupervisor();
+});
+afterAll(async () => {
+  await it.close();
+});
+
+const refusal = (call: Promise<unknown>) =>
+  call.then(
+    () => undefined,
+    (error: unknown) =>
+      error instanceof HarnessError
+        ? { status: error.status, code: error.response?.code, class: error.response?.classification?.class }
+        : error,
+  );
+const textOf = (events: readonly PromptEvent[]) => {
+  const end = events.at(-1);
+  return end?.type === 'completed' ? end.payload.result.content[0]?.text : undefined;
+};
+
+function deltaOrder(task: TaskOrders, end: PromptEvent) {
+  const settlement = {
+    terminalEvent: 'completed',
+    outcome: 'succeeded',
+    stopReason: 'end_turn',
+    settledAt: end.identity.timestamp,
+  } as const;
+  return {
+    deltaID: `delta-${task.promptID}`,
+    intent: 'read',
+    verifiedBaseline: task.session.workspace.baseline,
+    promptSettlementDigest: digestOfSettlement(settlement),
+    limits: { maxBytes: 1_000_000, maxEntries: 1000 },
+  } as const;
+}
+
+async function gone(task: TaskOrders): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    const { sessions } = await it.status();
+    if (!(sessions ?? []).some(({ runtimeSessionID }) => runtimeSessionID === task.runtimeSessionID)) return;
+    await sleep(50);
+  }
+  throw new Error('the session is still there');
+}
+
+const remove = (task: TaskOrders) => it.client.deleteSession(task.operation('ds', it.fence), task.runtimeSessionID, 'test');
+
+describe('who is let in', () => {
+  const raw = (
+    path: string,
+    options: { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: string },
+  ) =>
+    new Promise<{ readonly status: number; readonly code: unknown }>((resolve, reject) => {
+      const outgoing = request(
+        `${it.url}${path}`,
+        { method: options.method ?? 'GET', headers: options.headers ?? {} },
+        (answer) => {
+          let text = '';
+          answer.on('data', (part: Buffer) => (text += part.toString()));
+          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, code: (JSON.parse(text) as { code?: string }).code }));
+        },
+      );
+      outgoing.on('error', reject);
+      if (options.body === undefined) outgoing.flushHeaders();
+      else outgoing.end(options.body);
+      if (options.method === undefined) outgoing.end();
+    });
+  const status = (headers: Record<string, string>) => raw('/v2/status', { headers });
+  const bearer = { authorization: `Bearer ${testCredentials.controllerToken}` };
+  const token = (
+    secret = testCredentials.capabilitySecret,
+    instance = it.fence.runtimeInstanceID,
+    profile: string = it.runtime.profileDigest,
+  ) =>
+    signStatus(
+      secret,
+      { runtimeProfileDigest: profile as `sha256:${string}`, runtimeInstanceID: instance },
+      { now: instant(Date.now()) },
+    );
+
+  test('no bearer, another one, a bare token and another scheme are unauthenticated', async () => {
+    const capability = { 'x-orka-operation-capability': token() };
+    const wrong = [undefined, 'Bearer x', testCredentials.controllerToken, `Basic ${testCredentials.controllerToken}`];
+    for (const authorization of wrong)
+      expect(await status({ ...capability, ...(authorization === undefined ? {} : { authorization }) })).toEqual({
+        status: 401,
+        code: 'unauthenticated',
+      });
+  });
+
+  test('a missing, foreign, misdirected or repeated capability is forbidden', async () => {
+    const forbidden = { status: 403, code: 'forbidden' };
+    const header = (value: string) => ({ ...bearer, 'x-orka-operation-capability': value });
+    expect(await status(bearer)).toEqual(forbidden);
+    expect(await status(header(token('x'.repeat(43))))).toEqual(forbidden);
+    expect(await status(header(token(undefined, 'another-instance')))).toEqual(forbidden);
+    expect(await status(header(token(undefined, undefined, `sha256:${'0'.repeat(64)}`)))).toEqual(forbidden);
+    const once = token();
+    expect((await status(header(once))).status).toBe(200);
+    expect(await status(header(once))).toEqual(forbidden);
+  });
+
+  test('a stranger is refused before the body that it announces has come', async () => {
+    const answer = await raw('/v2/drain', { method: 'PUT', headers: { 'content-length': '1000' } });
+    expect(answer).toEqual({ status: 401, code: 'unauthenticated' });
+  });
+
+  test('a body that does not have its digest, or an unknown member, changes nothing', async () => {
+    const operation = { fence: it.fence, operationID: 'runtime-pool-drain-2', expiresAt: instant(Date.now() + 30_000) };
+    const { body, metadata } = sealRequest(operation, { reason: 'x' });
+    const headers = {
+      ...bearer,
+      'x-orka-operation-capability': signOperation(testCredentials.capabilitySecret, metadata, instant(Date.now())),
+    };
+    for (const changed of [body.replace('"x"', '"y"'), body.replace('"reason"', '"raeson"'), `${body}{}`])
+      expect(await raw('/v2/drain', { method: 'PUT', headers, body: changed })).toEqual({ status: 400, code: 'invalid_request' });
+    expect((await it.status()).drain.requested).toBe(false);
+  });
+
+  test('another life of the pool is told which component differs', async () => {
+    const task = taskOrders('fence', it.runtime);
+    const call = it.client.createSession(task.operation('create-session', { ...it.fence, controllerEpoch: 4 }), task.session);
+    await expect(call).rejects.toMatchObject({
+      status: 410,
+      response: { code: 'stale_fence', classification: { fenceMismatch: 'controller_epoch' } },
+    });
+  });
+
+  test('what this version does not have is refused by name', async () => {
+    const task = taskOrders('unavailable', it.runtime);
+    const create = (change: object) =>
+      it.client.createSession(task.operation('create-session', it.fence), { ...task.session, ...change });
+    await expect(create({ workspace: { ...task.session.workspace, intent: 'write' } })).rejects.toThrow('intent');
+    await expect(create({ bootstrap: { messageCount: 1 } })).rejects.toThrow('session reuse');
+    const baseline = { repositoryIdentity: 'https://example.org/a', revision: 'main', treeDigest: `sha256:${'0'.repeat(64)}` };
+    await expect(create({ workspace: { intent: 'read', baseline } })).rejects.toThrow('empty workspace');
+    expect(it.folders()).toEqual([]);
+  });
+});
+
+describe('one prompt', () => {
+  test('becomes events, ends once, and leaves the session idle after its delta', async () => {
+    const task = await it.session('happy');
+    const events = await it.run(task, 'say hello');
+    expect(events.map(({ type }) => type)).toEqual(['accepted', 'update', 'completed']);
+    expect(textOf(events)).toBe('hello');
+    expect(events.at(-1)).toMatchObject({ payload: { result: { usage: { inputTokens: 3, outputTokens: 4 } } } });
+    const repeat = await refusal(it.start(task, 'say hello').then(collect));
+    expect(repeat).toMatchObject({ code: expect.stringMatching(/digest_conflict|settled/) });
+    const { delta } = await it.client.workspaceDelta(
+      task.operation('workspace-delta', it.fence, { prompt: true }),
+      task.runtimeSessionID,
+      deltaOrder(task, events.at(-1)!),
+    );
+    expect(delta.state).toBe('no_change');
+    expect((await it.status()).sessions).toMatchObject([{ state: 'idle' }]);
+    await remove(task);
+  });
+
+  test('gets an environment with nothing of ours in it', async () => {
+    const task = await it.session('environment');
+    const environment = JSON.parse(textOf(await it.run(task, 'env')) ?? '{}') as Record<string, string>;
+    const names = [
+      'HOME',
+      'ORKA_WORKSPACE',
+      'PATH',
+      'PWD',
+      'TMPDIR',
+      'XDG_CACHE_HOME',
+      'XDG_CONFIG_HOME',
+      'XDG_DATA_HOME',
+      'XDG_STATE_HOME',
+    ];
+    const shell = ['OLDPWD', 'SHLVL', '_'];
+    expect(
+      Object.keys(environment)
+        .filter((name) => !shell.includes(name))
+        .sort(),
+    ).toEqual(names);
+    expect(environment['PWD']).toBe(environment['ORKA_WORKSPACE']);
+  });
+
+  test('small pieces of text are joined below the rate of updates', async () => {
+    const task = await it.session('chunks');
+    const events = await it.run(task, 'chunks 5000');
+    expect(textOf(events)).toBe('x'.repeat(5000));
+    expect(events.length).toBeLessThan(100);
+  });
+
+  test('more updates than the stream may carry fail it, and the session is retired', async () => {
+    const task = await it.session('flood');
+    const events = await it.run(task, 'flood 5000');
+    expect(events.at(-1)).toMatchObject({
+      type: 'failed',
+      payload: { code: expect.stringMatching(/update_rate_exceeded|event_buffer_overflow/) },
+    });
+    await gone(task);
+  });
+
+  test.each([
+    ['an agent that exits', 'exit', 'outcome_unknown', 'settlement_unproven'],
+    ['an agent that says what is no message', 'garbage', 'outcome_unknown', 'settlement_unproven'],
+    ['an agent that tells an error', 'error broken', 'failed', 'agent_error'],
+    ['a refusal', 'stop refusal', 'failed', 'refusal'],
+    ['too many tokens', 'stop max_tokens', 'failed', 'token_limit'],
+    ['too many turns', 'stop max_turn_requests', 'failed', 'turn_limit'],
+    ['a reason that nobody knows', 'stop because', 'failed', 'unknown_stop_reason'],
+  ])('%s ends it as the contract says', async (_, text, type, code) => {
+    const task = await it.session(`end-${text.replaceAll(' ', '-')}`);
+    const events = await it.run(task, text);
+    expect(events.at(-1)).toMatchObject({ type, payload: { code } });
+    await gone(task);
+    expect(it.folders()).not.toContain(task.runtimeSessionID);
+  });
+
+  test('a tool that the policy allows is allowed once; other methods of a client are not there', async () => {
+    const task = await it.session('ask');
+    expect(textOf(await it.run(task, 'ask execute'))).toBe('{"outcome":{"outcome":"selected","optionId":"yes"}}');
+    const other = await it.session('offer');
+    expect(textOf(await it.run(other, 'offer fs/read_text_file'))).toContain('-32601');
+  });
+
+  test('a workspace that was to be read only and was changed ends its session', async () => {
+    const task = await it.session('write');
+    const events = await it.run(task, 'write answer.txt');
+    const operation = task.operation('workspace-delta', it.fence, { prompt: true });
+    const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!));
+    expect(delta).toMatchObject({ state: 'read_only_modified', entryCount: 1, changedFileCount: 1, publicationSafe: false });
+    await gone(task);
+  });
+
+  test("an agent's own folders in a workspace are no change", async () => {
+    const task = await it.session('own');
+    const events = await it.run(task, 'write .git');
+    const operation = task.operation('workspace-delta', it.fence, { prompt: true });
+    const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!));
+    expect(delta.state).toBe('no_change');
+  });
+});
+
+describe('cancelling', () => {
+  const cancel = (task: TaskOrders, wait = 10_000, verb = 'cancel-prompt') =>
+    it.client.cancel(task.operation(verb, it.fence, { prompt: true }), task.runtimeSessionID, {
+      reason: 'task_timeout',
+      settlementDeadline: instant(Date.now() + wait),
+    });
+
+  test('a prompt that runs is settled as cancelled, and stays so', async () => {
+    const task = await it.session('cancel');
+    const events = collect(await it.start(task, 'wait'));
+    expect((await it.status()).activePrompts).toMatchObject([{ promptID: task.promptID, frameSequence: 1 }]);
+    expect(await refusal(it.start(task, 'say again'))).toMatchObject({
+      code: expect.stringMatching(/already_accepted|digest_conflict/),
+    });
+    const answer = await cancel(task);
+    expect(answer).toMatchObject({ barrierState: 'settled', settlementProven: true, settlement: { outcome: 'cancelled' } });
+    expect((await events).at(-1)).toMatchObject({ type: 'cancelled', payload: { reason: 'task_timeout' } });
+    await gone(task);
+    const late = await cancel(task, 10_000, 'cancel-late');
+    expect(late.settlement).toEqual(answer.settlement);
+  });
+
+  test('an agent that does not listen is ended with all its processes', async () => {
+    const task = await it.session('deaf');
+    const events = collect(await it.start(task, 'deaf'));
+    await sleep(200);
+    const answer = await cancel(task, 3_000);
+    expect(answer).toMatchObject({ barrierState: 'forced_terminated', settlementProven: true, forcedTermination: true });
+    expect((await events).at(-1)?.type).toBe('cancelled');
+    await gone(task);
+  });
+
+  test('whoever stops reading cancels', async () => {
+    const task = await it.session('disconnect');
+    (await it.start(task, 'wait')).abort();
+    await gone(task);
+  });
+
+  test('a prompt ends with its lease unless that is renewed', async () => {
+    const task = await it.session('lease');
+    const started = Date.now();
+    const events = collect(await it.start(task, 'wait', { leaseLife: 5_000 }));
+    const lease = { ...task.lease(2, 7_000) };
+    const order = {
+      runtimeSessionID: task.runtimeSessionID,
+      expectedLeaseGeneration: 1,
+      lease,
+      mcpAuthorization: task.authorization(lease),
+    };
+    const operation = task.operation('renew-lease-2', it.fence, { prompt: true, life: 6_000 });
+    const renewed = await it.client.renewLease(operation, order);
+    expect(renewed).toMatchObject({ classification: { class: 'fresh' }, lease });
+    expect((await it.client.renewLease(operation, order)).classification.class).toBe('duplicate');
+    const stale = it.client.renewLease(task.operation('renew-lease-3', it.fence, { prompt: true, life: 6_000 }), order);
+    expect(await refusal(stale)).toMatchObject({ status: 409, code: 'stale_fence' });
+    expect((await events).at(-1)).toMatchObject({ type: 'cancelled', payload: { reason: 'lease_expired' } });
+    expect(Date.now() - started).toBeGreaterThan(6_500);
+  }, 20_000);
+});
+
+describe('deletion', () => {
+  test('finds processes that hid from their parent', async () => {
+    const task = await it.session('fork');
+    await it.run(task, 'fork');
+    const before = (await it.status()).sessions?.find(({ runtimeSessionID }) => runtimeSessionID === task.runtimeSessionID);
+    expect(before?.liveDescendantCount).toBeGreaterThan(1);
+    expect(await refusal(remove(task))).toMatchObject({ status: 409, code: 'session_poisoned' });
+  });
+
+  test('of a running prompt cancels it first', async () => {
+    const task = await it.session('busy');
+    const events = collect(await it.start(task, 'wait'));
+    expect(await refusal(remove(task))).toMatchObject({ status: 409, code: 'already_accepted' });
+    expect((await events).at(-1)?.type).toBe('cancelled');
+    await gone(task);
+  });
+
+  test('is remembered: the same again is a duplicate, a new creation is refused', async () => {
+    const task = await it.session('again');
+    const operation = task.operation('ds', it.fence);
+    await it.client.deleteSession(operation, task.runtimeSessionID, 'test');
+    expect((await it.client.deleteSession(operation, task.runtimeSessionID, 'test')).classification.class).toBe('duplicate');
+    expect(await refusal(it.client.createSession(task.operation('recreate', it.fence), task.session))).toMatchObject({
+      status: 410,
+    });
+  });
+});
+
+test('draining removes idle sessions, takes no more, and leaves no process and no file', async () => {
+  const fresh = await scriptedSupervisor();
+  try {
+    const task = await fresh.session('drained');
+    const forked = await fresh.session('forked');
+    await fresh.run(forked, 'fork');
+    const uids = switchesUsers ? [20_000, 20_001] : [];
+    expect(uids.flatMap((uid) => processesOf({ uid })).length).toBeGreaterThanOrEqual(uids.length);
+    const operation = { fence: fresh.fence, operationID: 'runtime-pool-drain-2', expiresAt: instant(Date.now() + 30_000) };
+    const answer = await fresh.client.drain(operation, 'first');
+    expect((await fresh.client.drain(operation, 'first')).classification.class).toBe('duplicate');
+    expect(answer.drain.reason).toBe('first');
+    await sleep(500);
+    const { sessions, lifecycle } = await fresh.status();
+    expect(lifecycle).toBe('draining');
+    expect(sessions?.map(({ runtimeSessionID }) => runtimeSessionID)).toEqual([forked.runtimeSessionID]);
+    const late = fresh.client.createSession(
+      taskOrders('late', fresh.runtime).operation('create-session', fresh.fence),
+      taskOrders('late', fresh.runtime).session,
+    );
+    expect(await refusal(late)).toMatchObject({ status: 429, code: 'rate_limited' });
+    expect(task.runtimeSessionID).toContain('drained');
+    expect(await fresh.supervisor.stop()).toBe(true);
+    expect(uids.flatMap((uid) => processesOf({ uid }))).toEqual([]);
+    expect(fresh.folders()).toEqual([]);
+  } finally {
+    await fresh.close();
+  }
+}, 30_000);
+
+test('a policy of reading only rejects what it does not name', async () => {
+  const reading = await scriptedSupervisor({ policy: { allowed: ['Glob', 'Grep', 'Read'], disallowed: null, allowBash: false } });
+  try {
+    expect(textOf(await reading.run(await reading.session('r1'), 'ask execute'))).toContain('"no"');
+    expect(textOf(await reading.run(await reading.session('r2'), 'ask read'))).toContain('"yes"');
+    expect(textOf(await reading.run(await reading.session('r3'), 'ask other'))).toContain('"no"');
+  } finally {
+    await reading.close();
+  }
+});
+
+test('no error and no log of all this holds a credential', () => {
+  for (const secret of Object.values(testCredentials)) expect(it.log()).not.toContain(secret);
+});

@@ -1,0 +1,149 @@
+import {
+  approvalPolicyDigest,
+  emptyWorkspaceDigest,
+  mcpConfigurationDigest,
+  toolDescriptorsDigest,
+  toolPolicyDigest,
+} from '../../src/domain/digests.js';
+import { agentConfigurationDigest, profileDigest } from '../../src/domain/profile.js';
+import type { AgentConfiguration, RuntimeProfile } from '../../src/domain/profile.js';
+import type { Fence } from '../../src/harness/fence.js';
+import { sessionFence } from '../../src/harness/fence.js';
+import { instant } from '../../src/harness/instant.js';
+import type { Operation } from '../../src/harness/metadata.js';
+import type { McpConfiguration } from '../../src/harness/profile.js';
+import type { Lease, McpAuthorization } from '../../src/harness/prompts.js';
+import type { SessionOrder } from '../../src/harness/sessions.js';
+
+export interface Policy {
+  readonly allowed: readonly string[] | null;
+  readonly disallowed: readonly string[] | null;
+  readonly allowBash: boolean;
+}
+
+/** One Task as a controller would send it to a supervisor. */
+export interface TaskOrders {
+  readonly taskUID: string;
+  readonly sessionUID: string;
+  readonly runtimeSessionID: string;
+  readonly promptID: string;
+  readonly session: SessionOrder;
+  readonly operation: (verb: string, fence: Fence, options?: { readonly prompt?: boolean; readonly life?: number }) => Operation;
+  readonly lease: (generation?: number, life?: number) => Lease;
+  readonly authorization: (lease: Lease) => McpAuthorization;
+}
+
+/** What an instance was made for: the part of its environment that follows from profile and policy. */
+export interface Runtime {
+  readonly profile: RuntimeProfile;
+  readonly profileDigest: string;
+  readonly configuration: AgentConfiguration;
+  readonly mcp: McpConfiguration;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export const unrestricted: Policy = { allowed: null, disallowed: null, allowBash: true };
+
+export function runtime(
+  adapterDigests: Readonly<Record<string, string>>,
+  options: { readonly policy?: Policy; readonly maxTurns?: number; readonly systemPrompt?: string } = {},
+): Runtime {
+  const policy = options.policy ?? unrestricted;
+  const configuration: AgentConfiguration = {
+    agentUID: 'agent-1',
+    agentGeneration: 1,
+    providerKind: 'codex',
+    model: 'gpt-5.5',
+    maxTurns: options.maxTurns ?? 50,
+    ...(options.systemPrompt === undefined ? {} : { systemPrompt: options.systemPrompt }),
+  };
+  const mcp: McpConfiguration = {
+    toolPolicyDigest: toolPolicyDigest(policy),
+    approvalPolicyDigest: approvalPolicyDigest(null),
+    mcpConfigurationDigest: mcpConfigurationDigest(policy.allowed),
+    toolPolicy: {
+      allowedToolNames: policy.allowed,
+      disallowedToolNames: policy.disallowed,
+      allowBash: policy.allowBash,
+      tools: [],
+      descriptorDigest: toolDescriptorsDigest([]),
+    },
+    approvalPolicy: {},
+  };
+  const profile: RuntimeProfile = {
+    acpProfile: 'acp.v1',
+    adapterDigests,
+    providerKind: 'codex',
+    model: configuration.model,
+    agentConfigurationDigest: agentConfigurationDigest(configuration),
+    toolPolicyDigest: mcp.toolPolicyDigest,
+    approvalPolicyDigest: mcp.approvalPolicyDigest,
+    mcpConfigurationDigest: mcp.mcpConfigurationDigest,
+    workspaceIntent: 'read',
+    proxyCredentialRole: 'provider-inference',
+    proxyCredentialScope: `model:${configuration.model}`,
+    resourceClass: 'standard',
+  };
+  return {
+    profile,
+    profileDigest: profileDigest(profile),
+    configuration,
+    mcp,
+    env: {
+      ORKA_ACP_PROVIDER: profile.providerKind,
+      ORKA_ACP_MODEL: profile.model,
+      ORKA_ACP_MODEL_CONTEXT_LIMIT: '',
+      ORKA_ACP_MODEL_OUTPUT_LIMIT: '',
+      ORKA_ACP_WORKSPACE_INTENT: profile.workspaceIntent,
+      ORKA_ACP_AGENT_CONFIGURATION_DIGEST: profile.agentConfigurationDigest,
+      ORKA_ACP_TOOL_POLICY_DIGEST: profile.toolPolicyDigest,
+      ORKA_ACP_APPROVAL_POLICY_DIGEST: profile.approvalPolicyDigest,
+      ORKA_ACP_MCP_CONFIGURATION_DIGEST: profile.mcpConfigurationDigest,
+      ORKA_ACP_PROXY_CREDENTIAL_ROLE: profile.proxyCredentialRole,
+      ORKA_ACP_PROXY_CREDENTIAL_SCOPE: profile.proxyCredentialScope,
+      ORKA_ACP_RESOURCE_CLASS: profile.resourceClass,
+    },
+  };
+}
+
+export function taskOrders(taskUID: string, { profile, configuration, mcp }: Runtime): TaskOrders {
+  const sessionUID = `session-${taskUID}`;
+  const runtimeSessionID = `runtime-${sessionUID}-g1`;
+  const promptID = `prompt-${taskUID}-1`;
+  const baseline = { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
+  return {
+    taskUID,
+    sessionUID,
+    runtimeSessionID,
+    promptID,
+    session: {
+      runtimeSessionID,
+      profile: profile as SessionOrder['profile'],
+      agentConfiguration: configuration,
+      mcpConfiguration: mcp,
+      workspace: { intent: 'read', baseline },
+    },
+    operation: (verb, fence, { prompt = false, life = 30_000 } = {}) => ({
+      fence: sessionFence(fence, sessionUID, 1),
+      taskUID,
+      taskAttempt: 1,
+      ...(prompt ? { promptID } : {}),
+      operationID: `${verb}-${promptID}`,
+      expiresAt: instant(Date.now() + life),
+    }),
+    lease: (generation = 1, life = 90_000) => {
+      const now = Date.now();
+      return { generation, issuedAt: instant(now), expiresAt: instant(now + life) };
+    },
+    authorization: (lease) => ({
+      runtimeSessionUID: sessionUID,
+      sessionGeneration: 1,
+      taskUID,
+      taskAttempt: 1,
+      promptID,
+      leaseGeneration: lease.generation,
+      ...mcp,
+      expiresAt: lease.expiresAt,
+    }),
+  };
+}

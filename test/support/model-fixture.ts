@@ -1,0 +1,133 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** One request that reached the model. */
+interface ModelRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly authorization: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/** A stand-in for a model: the part of the Responses API that agents use, behind a bearer check. */
+export interface ModelFixture {
+  readonly url: string;
+  readonly requests: readonly ModelRequest[];
+  /** What the next answers say. */
+  readonly say: (text: string) => void;
+  /** The next answers ask for this shell command first, and say their text once its output has come. */
+  readonly runCommand: (command: string | undefined) => void;
+  /** Milliseconds before each answer begins. */
+  readonly delay: (milliseconds: number) => void;
+  readonly close: () => Promise<void>;
+}
+
+interface ModelFixtureOptions {
+  /** @default '127.0.0.1' */
+  readonly host?: string;
+  /** @default - a free one */
+  readonly port?: number;
+  readonly onRequest?: (request: ModelRequest) => void;
+}
+
+/** Without `token` every bearer is good. */
+export async function startModelFixture(
+  token?: string,
+  { host = '127.0.0.1', port = 0, onRequest }: ModelFixtureOptions = {},
+): Promise<ModelFixture> {
+  const requests: ModelRequest[] = [];
+  let text = 'HELLO_FIXTURE';
+  let command: string | undefined;
+  let wait = 0;
+
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const body = Buffer.concat(parts).toString();
+      const { authorization = '' } = request.headers;
+      const path = request.url ?? '';
+      const one = { method: request.method ?? '', path, authorization, headers: request.headers, body };
+      requests.push(one);
+      onRequest?.(one);
+      if (token !== undefined && authorization !== `Bearer ${token}`)
+        response.writeHead(401).end('{"error":{"message":"who are you"}}');
+      else setTimeout(() => answer(response, path, body), wait);
+    });
+  });
+  server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
+
+  function answer(response: ServerResponse, path: string, body: string): void {
+    if (path === '/v1/models' || path === '/models')
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"object":"list","data":[]}');
+    else if (path !== '/v1/responses' && path !== '/responses') response.writeHead(404).end();
+    else if (command && !body.includes('function_call_output')) stream(response, callItem(command), undefined);
+    else stream(response, messageItem(text), text);
+  }
+
+  await listen(server, host, port);
+  return {
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
+    requests,
+    say: (next) => {
+      text = next;
+    },
+    runCommand: (next) => {
+      command = next;
+    },
+    delay: (milliseconds) => {
+      wait = milliseconds;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function messageItem(text: string) {
+  return { type: 'message', role: 'assistant', id: 'msg_1', content: [{ type: 'output_text', text }] };
+}
+
+function callItem(command: string) {
+  return {
+    type: 'function_call',
+    id: 'fc_1',
+    call_id: 'call_1',
+    name: 'exec_command',
+    arguments: JSON.stringify({ cmd: command }),
+  };
+}
+
+/** The events of one answer, as server-sent events. */
+function stream(response: ServerResponse, item: object, text: string | undefined): void {
+  const id = 'resp_1';
+  const event = (type: string, data: object) => response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`);
+  const usage = {
+    input_tokens: 1,
+    output_tokens: 1,
+    total_tokens: 2,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: 0 },
+  };
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  event('response.created', { response: { id } });
+  event('response.output_item.added', { output_index: 0, item: text === undefined ? item : { ...item, content: [] } });
+  if (text !== undefined)
+    event('response.output_text.delta', { delta: text, item_id: 'msg_1', output_index: 0, content_index: 0 });
+  event('response.output_item.done', { output_index: 0, item });
+  event('response.completed', { response: { id, usage } });
+  response.end();
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+}
