@@ -1,32 +1,44 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { resolveFacts } from '../../../src/domain/facts.js';
 import { planTask } from '../../../src/domain/plan.js';
+import type { Plan } from '../../../src/domain/plan.js';
 import { digestSchemaVersion } from '../../../src/domain/profile.js';
+import { freeze } from '../../../src/domain/snapshot.js';
+import type { Snapshot } from '../../../src/domain/snapshot.js';
 import { bootstrapPublicKey } from '../../../src/harness/bootstrap.js';
 import { create } from '../../../src/kube/create.js';
 import { remove } from '../../../src/kube/remove.js';
 import { get, refOf } from '../../../src/kube/client.js';
+import { sha256Hex } from '../../../src/lib/sha256.js';
 import { approve } from '../../../src/render/approve.js';
 import { instantiate } from '../../../src/render/instantiate.js';
 import type { RenderedPool } from '../../../src/render/instantiate.js';
 import { agent, task } from '../../support/objects.js';
 import { applyAll, cleanUp, gone, kube, manager, platform } from './cluster.js';
 
-/** Of every pool here: no test delivers anything secret. */
-const signingSeed = 'the signing seed of the pools of the cluster tests';
+/** A pool as the controller would have it, for a Task that exists only here, and what only the controller knows of it. */
+export interface PlannedPool {
+  readonly rendered: RenderedPool;
+  readonly plan: Plan;
+  /** What the Task runs with, frozen. */
+  readonly snapshot: Snapshot;
+  readonly delivery: {
+    readonly signingSeed: string;
+    readonly nonce: string;
+    readonly credentials: Readonly<Record<'controllerToken' | 'capabilitySecret' | 'providerToken', string>>;
+  };
+}
 
-/** A pool as the controller would render it, for a Task that exists only here. */
-export function renderPool(taskUid: string): RenderedPool {
+/** One that this Codex knows: of others it warns in its answer. */
+const model = 'gpt-5.5';
+
+export function planPool(taskUid: string): PlannedPool {
   const [poolClass] = platform.classes;
   if (!poolClass) throw new Error('the platform of the test cluster has no class');
   const { compiled } = approve(poolClass);
   const asked = task();
-  const plan = planTask({
-    task: { ...asked, metadata: { ...asked.metadata, uid: taskUid } },
-    agent: agent(),
-    poolClass: compiled.spec,
-    defaultProvider: '',
-  });
+  const planned = { task: { ...asked, metadata: { ...asked.metadata, uid: taskUid } }, agent: agent({ model: { name: model } }) };
+  const plan = planTask({ ...planned, poolClass: compiled.spec, defaultProvider: '' });
   if ('problem' in plan) throw new Error(JSON.stringify(plan.problem));
   const profile = { ...plan.profile, acpProfile: 'acp.v1' as const, digest: plan.profileDigest, digestSchemaVersion };
   const pool = {
@@ -37,19 +49,25 @@ export function renderPool(taskUid: string): RenderedPool {
     trustNamespace: plan.namespace,
     profile,
   };
+  const secret = () => randomBytes(32).toString('base64url');
+  const signingSeed = secret();
+  const nonce = secret();
+  const credentials = { controllerToken: secret(), capabilitySecret: secret(), providerToken: secret() };
   const random = () => ({ random: randomBytes(12).toString('hex') });
   const facts = resolveFacts(
     pool,
-    { controllerEpoch: 1, tokenGeneration: createHash('sha256').update('token').digest('hex').slice(0, 16) },
-    {
-      authSecret: random(),
-      providerSecret: random(),
-      nonce: randomBytes(32).toString('base64url'),
-      publicKey: bootstrapPublicKey(signingSeed),
-    },
+    { controllerEpoch: 1, tokenGeneration: sha256Hex(credentials.providerToken).slice(0, 16) },
+    { authSecret: random(), providerSecret: random(), nonce, publicKey: bootstrapPublicKey(signingSeed) },
   );
-  return instantiate(compiled, facts, compiled.frozen);
+  return {
+    rendered: instantiate(compiled, facts, compiled.frozen),
+    plan,
+    snapshot: freeze(planned.task, planned.agent, plan),
+    delivery: { signingSeed, nonce, credentials },
+  };
 }
+
+export const renderPool = (taskUid: string): RenderedPool => planPool(taskUid).rendered;
 
 /** Creates what comes after the isolation: template, warm pool, and the claim, once. */
 export async function startPool({ workload, claim }: RenderedPool): Promise<void> {
