@@ -6,12 +6,13 @@ import { put } from './files.js';
 import { kubeconfig, pki } from './pki.js';
 import { answersOk } from './probe.js';
 import { attempt } from './run.js';
-import { cgroup, dnsServiceIp, inWork, node, nodeIp, podRange, ports, serviceRange } from './settings.js';
+import { apiServiceIp, cgroup, dnsServiceIp, inWork, node, nodeIp, podRange, ports, serviceRange } from './settings.js';
 
 /** @typedef {import('./processes.js').Command} Command */
 /**
- * @typedef {Command & { healthy: () => Promise<boolean>, patience: number, listens: readonly [address: string, port: number][] }} Component
- * `patience`: milliseconds from its start until it must be healthy; `listens`: what must be free before its start
+ * @typedef {Command & { healthy: () => Promise<boolean>, patience: number, listens: readonly [address: string, port: number][], prepare?: () => Promise<void> }} Component
+ * `patience`: milliseconds from its start until it must be healthy; `listens`: what must be free before its start; `prepare`: called
+ * before its start
  */
 
 export const containerdSocket = inWork('containerd', 'containerd.sock');
@@ -271,19 +272,40 @@ const kubelet = (program) => ({
   ],
 });
 
+/** Whether traffic to Services is sent on: kube-proxy does not notice when somebody removes its rules. */
+async function servicesAreRouted() {
+  const { stdout } = await attempt('nft', ['list', 'table', 'ip', 'kube-proxy']);
+  const lacksRules = /chain endpoint-\S+ \{\s*\}/.test(stdout);
+  return stdout.includes('jump services') && stdout.includes(`${apiServiceIp} . tcp . 443`) && !lacksRules;
+}
+
+/** At its start kube-proxy takes chains of endpoints that are there for complete, whatever is in them. */
+async function forgetServices() {
+  for (const family of ['ip', 'ip6']) await attempt('nft', ['delete', 'table', family, 'kube-proxy']);
+}
+
 /** @param {(program: string) => string} program @returns {Component} */
 const kubeProxy = (program) => ({
   name: 'kube-proxy',
   program: program('kube-proxy'),
   args: flags({ config: config('kube-proxy.json') }),
   inputs: [config('kube-proxy.json'), kubeconfig('kube-proxy')],
-  healthy: () => answersOk(`http://127.0.0.1:${ports.kubeProxyHealth}/livez`),
+  healthy: async () => (await answersOk(`http://127.0.0.1:${ports.kubeProxyHealth}/livez`)) && (await servicesAreRouted()),
+  prepare: forgetServices,
   patience: 60_000,
   listens: [
     ['127.0.0.1', ports.kubeProxyHealth],
     ['127.0.0.1', ports.kubeProxyMetrics],
   ],
 });
+
+/** Whether traffic is sent through kube-router's chains: it puts back a missing jump only when a pod or policy changes, or minutes later. */
+async function policiesAreEnforced() {
+  const rules = (await attempt('iptables', ['-w', '-S'])).stdout.split('\n');
+  return ['INPUT', 'FORWARD', 'OUTPUT'].every((chain) =>
+    rules.some((rule) => rule.startsWith(`-A ${chain} `) && rule.endsWith(` -j KUBE-ROUTER-${chain}`)),
+  );
+}
 
 /** Enforces NetworkPolicies and does nothing else of what it can do. @param {(program: string) => string} program @returns {Component} */
 const kubeRouter = (program) => ({
@@ -300,15 +322,13 @@ const kubeRouter = (program) => ({
     'disable-source-dest-check': false,
     'service-cluster-ip-range': serviceRange,
     'metrics-port': 0,
-    'health-port': ports.kubeRouterHealth,
+    // It would listen on every address of the machine, and answers before it knows whether it can work.
+    'health-port': 0,
   }),
   inputs: [kubeconfig('kube-router')],
-  // It answers before it knows whether it can work; its chain is there when it does.
-  healthy: async () =>
-    (await answersOk(`http://127.0.0.1:${ports.kubeRouterHealth}/healthz`)) &&
-    (await attempt('iptables', ['-w', '-S', 'KUBE-ROUTER-INPUT'])).status === 0,
+  healthy: policiesAreEnforced,
   patience: 60_000,
-  listens: [['0.0.0.0', ports.kubeRouterHealth]],
+  listens: [],
 });
 
 export const providerKubeconfig = kubeconfig('agent-sandbox-controller');

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { containerdSocket } from './components.js';
 import { Failure, describe } from './failure.js';
 import { ourRules, removeRules } from './firewall.js';
+import { folderMarker } from './folder.js';
 import * as host from './host.js';
 import { end, findOurs, running } from './processes.js';
 import { step } from './progress.js';
@@ -51,7 +52,8 @@ function removeFiles() {
   // Below a mount may be somebody's files.
   const mounts = host.ourMounts();
   if (mounts.length > 0) throw new Failure(`Still mounted, so ${work} is kept:\n  ${mounts.join('\n  ')}`);
-  for (const name of readdirSync(work)) if (name !== 'log') rmSync(inWork(name), { recursive: true, force: true });
+  for (const name of readdirSync(work).filter((entry) => entry !== 'log' && entry !== folderMarker))
+    rmSync(inWork(name), { recursive: true, force: true });
 }
 
 /**

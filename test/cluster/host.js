@@ -130,6 +130,19 @@ export async function prepareHost() {
   writeSysctl('net/ipv4/ip_forward', '1');
 }
 
+/** @returns {Promise<string[]>} what of the node's network is not as `prepareHost` made it */
+export async function networkProblems() {
+  const guard = (await attempt('nft', ['list', 'table', ...guardTable.split(' ')])).stdout;
+  const addresses = (await attempt('ip', ['-o', '-4', 'address', 'show', 'dev', bridge])).stdout;
+  const routes = (await attempt('ip', ['-4', 'route', 'show', serviceRange])).stdout;
+  return [
+    ...(guard.includes('reject') ? [] : [`nft table ${guardTable}, which keeps pods from the machine's networks, is missing`]),
+    ...(readSysctl('net/ipv4/ip_forward') === '1' ? [] : ['net.ipv4.ip_forward is not 1']),
+    ...(addresses.includes(` ${nodeIp}/`) ? [] : [`link ${bridge} has no address ${nodeIp}`]),
+    ...(routes.includes(bridge) ? [] : [`${serviceRange} has no route to ${bridge}`]),
+  ];
+}
+
 /** @returns {string[]} mount points of the cluster, deepest first */
 export function ourMounts() {
   return readFileSync('/proc/self/mountinfo', 'utf8')

@@ -1,6 +1,6 @@
 // What a running cluster tells its tests.
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 
 import { put } from './files.js';
 import { inWork } from './settings.js';
@@ -32,5 +32,29 @@ export function readInfo() {
     return /** @type {ClusterInfo} */ (JSON.parse(readFileSync(file, 'utf8')));
   } catch {
     return undefined;
+  }
+}
+
+const productFile = inWork('product-images', 'images.json');
+
+/** @typedef {Record<string, import('./images/oci.js').Image>} Images by name */
+
+/** @param {Images} images */
+export function writeProductImages(images) {
+  put(productFile, `${JSON.stringify(images, null, 2)}\n`);
+}
+
+/** Called before archives are replaced: the record must not outlive what it describes. */
+export function forgetProductImages() {
+  rmSync(productFile, { force: true });
+}
+
+/** @returns {Images} empty when they were not built, or not all of them */
+export function readProductImages() {
+  try {
+    const images = /** @type {Images} */ (JSON.parse(readFileSync(productFile, 'utf8')));
+    return Object.values(images).every(({ tar }) => existsSync(tar)) ? images : {};
+  } catch {
+    return {};
   }
 }

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 
+import { Failure } from './failure.js';
 import { cgroupFolders, readSysctl, sysctls } from './host.js';
 import { commandLine, findOurs, pids } from './processes.js';
 import { attempt } from './run.js';
@@ -57,6 +58,28 @@ export async function snapshot() {
     cgroups: cgroupFolders().filter((folder) => existsSync(folder)),
     'kernel settings': sysctls.map((name) => `${name} = ${readSysctl(name) ?? 'absent'}`),
   };
+}
+
+/** @param {string} file written by `leftovers --save` @returns {Snapshot} */
+export function readSnapshot(file) {
+  const isSnapshot = (/** @type {unknown} */ value) => {
+    if (typeof value !== 'object' || value === null) return false;
+    const subjects = Object.entries(value);
+    return 'nft rules' in value && subjects.every(([, found]) => Array.isArray(found));
+  };
+  let text;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Failure(`${file} cannot be read (${/** @type {NodeJS.ErrnoException} */ (error).code}).`, { cause: error });
+  }
+  try {
+    const value = /** @type {unknown} */ (JSON.parse(text));
+    if (isSnapshot(value)) return /** @type {Snapshot} */ (value);
+  } catch {
+    // Said below.
+  }
+  throw new Failure(`${file} was not written by leftovers --save.`);
 }
 
 /**

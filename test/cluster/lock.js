@@ -29,11 +29,13 @@ export async function alone(body) {
   mkdirSync(path.dirname(file), { recursive: true });
   const other = holder();
   if (other && isAlive(other)) throw new Failure(`Another cluster command is running (process ${other.pid}). Wait for its end.`);
-  rmSync(file, { force: true });
+  if (other) rmSync(file, { force: true });
   try {
     writeFileSync(file, JSON.stringify(self()), { flag: 'wx' });
   } catch (error) {
-    throw new Failure(`Another cluster command took ${file} at the same moment.`, { cause: error });
+    throw new Failure(`${file} cannot be taken: another cluster command took it at the same moment, or it is no lock.`, {
+      cause: error,
+    });
   }
   const release = () => rmSync(file, { force: true });
   process.once('exit', release);

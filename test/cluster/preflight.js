@@ -14,6 +14,12 @@ export function otherCluster() {
   return value && path.resolve(value) !== adminKubeconfig ? value : undefined;
 }
 
+/** @param {string} kubeconfig as of KUBECONFIG: one file, or several with colons between */
+export function requireKubeconfig(kubeconfig) {
+  if (kubeconfig.split(path.delimiter).some((file) => existsSync(file))) return;
+  throw new Failure(`KUBECONFIG names ${kubeconfig}, which does not exist. Unset it for the cluster of this machine.`);
+}
+
 export function requireRoot() {
   if (process.platform !== 'linux') throw new Failure(`The test cluster runs on Linux only; this is ${process.platform}.`);
   if (process.getuid?.() !== 0) {
@@ -30,8 +36,8 @@ export function requireOnlyCluster() {
     );
 }
 
-/** @param {string} folder */
-function nearest(folder) {
+/** @param {string} folder @returns {string} the folder, or the nearest above it that exists */
+export function nearest(folder) {
   let at = folder;
   while (!existsSync(at)) at = path.dirname(at);
   return at;
@@ -102,12 +108,13 @@ function ownerOf(inode) {
 /**
  * @param {readonly { name: string, listens: readonly [address: string, port: number][] }[]} components those about to be started
  * @param {(pid: number) => boolean} [mayHold] processes that will be ended before
+ * @returns {string[]} one line for each port that is taken
  */
-export function requireFreePorts(components, mayHold = () => false) {
+export function portProblems(components, mayHold = () => false) {
   const taken = listeners();
   const overlap = (/** @type {string} */ a, /** @type {string} */ b) =>
     a === b || [a, b].some((one) => one === '0.0.0.0' || one === '::');
-  const problems = components.flatMap(({ name, listens }) =>
+  return components.flatMap(({ name, listens }) =>
     listens.flatMap(([address, port]) => {
       const other = taken.find((socket) => socket.port === port && overlap(socket.address, address));
       if (!other) return [];
@@ -118,6 +125,11 @@ export function requireFreePorts(components, mayHold = () => false) {
       return [`  ${name} needs ${address}:${port}, which is used by ${owner}`];
     }),
   );
+}
+
+/** @param {Parameters<typeof portProblems>} asked */
+export function requireFreePorts(...asked) {
+  const problems = portProblems(...asked);
   if (problems.length > 0)
     throw new Failure(['Ports are in use:', ...problems, 'Stop what uses them and run this again.'].join('\n'));
 }

@@ -5,8 +5,10 @@ import path from 'node:path';
 
 export const root = import.meta.dirname;
 
+export const defaultWork = '/var/lib/orka-cluster';
+
 /** Everything a run writes: state, sockets, logs, kubeconfigs. Short, because socket paths end at 107 bytes. */
-export const work = path.resolve(process.env['ORKA_CLUSTER_DIR'] ?? '/var/lib/orka-cluster');
+export const work = path.resolve(process.env['ORKA_CLUSTER_DIR'] || defaultWork);
 
 /** Built binaries, shared by all checkouts of this machine. */
 export const cache = path.resolve(
@@ -43,7 +45,6 @@ export const ports = /** @type {const} */ ({
   kubeletHealth: 10248,
   kubeProxyHealth: 10256,
   kubeProxyMetrics: 10249,
-  kubeRouterHealth: 20244,
   providerMetrics: 18080,
   providerHealth: 18081,
 });

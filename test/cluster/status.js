@@ -1,9 +1,11 @@
 // How the cluster is.
 
 import { component, componentKeys } from './components.js';
-import { readInfo } from './info.js';
+import { networkProblems } from './host.js';
+import { readInfo, readProductImages } from './info.js';
 import { client } from './kubectl.js';
-import { running } from './processes.js';
+import { findOurs, running } from './processes.js';
+import { node } from './settings.js';
 
 /** @param {string[][]} rows */
 function table(rows) {
@@ -19,39 +21,72 @@ function table(rows) {
 }
 
 /**
+ * @typedef {object} Status
+ * @property {{ name: string, pid: number | null, since: string | null, healthy: boolean }[]} components
+ * @property {string[]} network what is wrong with the node's network
+ * @property {string} ready the node's condition; empty without an answer
+ * @property {boolean} dns
+ * @property {boolean} healthy all of it
+ */
+
+/** @returns {Promise<Status>} */
+async function look() {
+  const info = readInfo();
+  const kubectl = info && client(info.kubectl);
+  const [components, network, ready = '', replicas] = await Promise.all([
+    Promise.all(
+      componentKeys.map(async (key) => {
+        const { name, healthy } = component(key, () => '');
+        const record = running(name);
+        const isHealthy = record !== undefined && (await healthy());
+        return { name, pid: record?.pid ?? null, since: record?.since ?? null, healthy: isHealthy };
+      }),
+    ),
+    networkProblems(),
+    kubectl?.value(['node', node], '{.status.conditions[?(@.type=="Ready")].status}'),
+    kubectl?.value(['deployment', 'coredns', '-n', 'kube-system'], '{.status.availableReplicas}'),
+  ]);
+  const dns = replicas === '1';
+  const healthy = components.every((one) => one.healthy) && network.length === 0 && ready === 'True' && dns;
+  return { components, network, ready, dns, healthy };
+}
+
+/**
  * Prints the components and the node.
  *
  * @returns {Promise<boolean>} whether all of it is healthy
  */
 export async function printStatus() {
   const info = readInfo();
-  const components = await Promise.all(
-    componentKeys.map(async (key) => {
-      const { name, healthy } = component(key, () => '');
-      const record = running(name);
-      return { name, record, healthy: record !== undefined && (await healthy()) };
-    }),
-  );
-  const rows = components.map(({ name, record, healthy }) => [
-    name,
-    record ? String(record.pid) : '-',
-    healthy ? 'yes' : 'no',
-    record?.since ?? '-',
-  ]);
+  const { components, network, ready, dns, healthy } = await look();
+  const rows = components.map((one) => [one.name, String(one.pid ?? '-'), one.healthy ? 'yes' : 'no', one.since ?? '-']);
   console.log(table([['COMPONENT', 'PID', 'HEALTHY', 'SINCE'], ...rows]));
   if (!info) {
-    console.log('\nNo cluster was brought up here (npm run cluster:up).');
+    console.log(
+      findOurs().length > 0
+        ? '\nThe cluster is partly up (interrupted?): run npm run cluster:up again, or cluster:down.'
+        : '\nNo cluster was brought up here (npm run cluster:up).',
+    );
     return false;
   }
-  const kubectl = client(info.kubectl);
-  const [ready, dns] = await Promise.all([
-    kubectl.value(['node', info.node], '{.status.conditions[?(@.type=="Ready")].status}'),
-    kubectl.value(['deployment', 'coredns', '-n', 'kube-system'], '{.status.availableReplicas}'),
-  ]);
   const versions = Object.entries(info.versions).map(([name, version]) => `${name} ${version}`);
   console.log(`\nnode ${info.node} (${info.nodeIp}): ${ready === 'True' ? 'Ready' : `not ready (${ready || 'no answer'})`}`);
-  console.log(`dns: ${dns === '1' ? 'available' : 'not available'}`);
+  console.log(`network: ${network.length === 0 ? 'yes' : `no: ${network.join('; ')}`}`);
+  console.log(`dns: ${dns ? 'available' : 'not available'}`);
   console.log(`versions: ${versions.join(', ')}`);
   console.log(`export KUBECONFIG=${info.kubeconfig}`);
-  return components.every(({ healthy }) => healthy) && ready === 'True' && dns === '1';
+  return healthy;
+}
+
+/**
+ * Prints what a test needs to know, with the product's images when they are built, and how the cluster is.
+ *
+ * @returns {Promise<boolean>} whether all of it is healthy
+ */
+export async function printJson() {
+  const info = readInfo();
+  const { components, network, healthy } = await look();
+  const about = info && { ...info, images: { ...info.images, ...readProductImages() } };
+  console.log(JSON.stringify({ ...about, components, network, healthy }, null, 2));
+  return healthy;
 }

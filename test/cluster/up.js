@@ -8,15 +8,16 @@ import { ensureBuilt, findGo, megabytesMissing, modules, versionOf } from './bui
 import { auditLog, component, componentKeys, containerdSocket, writeConfiguration } from './components.js';
 import { takeDown } from './down.js';
 import { Failure } from './failure.js';
+import { claimFolder } from './folder.js';
 import { ourLinks, prepareHost, stateBefore } from './host.js';
 import { clusterImages } from './images/cluster.js';
 import { loadImages } from './images/load.js';
-import { writeInfo } from './info.js';
+import { readProductImages, writeInfo } from './info.js';
 import { client } from './kubectl.js';
 import { componentRights, dns } from './objects.js';
 import { installPackages, missingPackages } from './packages.js';
 import { ensurePki } from './pki.js';
-import { requireFreeNetworks, requireFreePorts, requireSpace } from './preflight.js';
+import { portProblems, requireFreeNetworks, requireFreePorts, requireSpace } from './preflight.js';
 import { becomes } from './probe.js';
 import { bootId, end, findOurs, fingerprint, forget, running, start } from './processes.js';
 import { step } from './progress.js';
@@ -42,7 +43,10 @@ async function ensure(key, program) {
     await end([record], 5_000);
   }
   forget(name);
+  // The threads of a process that ended may hold its sockets a moment longer.
+  if (record) await becomes(() => portProblems([wanted]).length === 0, 3_000);
   requireFreePorts([wanted]);
+  await wanted.prepare?.();
   start(wanted);
   const healthy = await becomes(async () => {
     if (!running(name)) throw new Failure(`${name} ended soon after its start.`, { log: logFile(name) });
@@ -132,7 +136,7 @@ export async function up() {
   if (existsSync(work) && stateBefore() && stateBefore()?.boot !== bootId) await takeDown('remove what an earlier boot left');
   const go = await step('check the machine', check);
   if (!stateBefore()) rmSync(inWork('log'), { recursive: true, force: true });
-  mkdirSync(work, { recursive: true, mode: 0o755 });
+  claimFolder();
 
   const packages = await missingPackages();
   if (packages.length > 0) await step(`install ${packages.join(' ')}`, () => installPackages(packages));
@@ -152,7 +156,9 @@ export async function up() {
   await ensureStep(['etcd', 'containerd'], program);
   await ensureStep(['apiserver'], program);
   const kubectl = client(program('kubectl'));
+  const product = Object.values(readProductImages());
   await Promise.all([
+    ...(product.length > 0 ? [step('load product images', () => loadImages(product))] : []),
     ensureStep(['controllerManager', 'scheduler'], program),
     step('load images', () => loadImages(Object.values(images))).then(() => ensureStep(['kubelet', 'kubeProxy'], program)),
     step('objects: rights, provider kinds, DNS', async () => {
