@@ -6,12 +6,12 @@ import type { PromptEvent } from '../../src/harness/events.js';
 import type { Fence } from '../../src/harness/fence.js';
 import { instant } from '../../src/harness/instant.js';
 import { isQuiescent, isStrictlyGoverned } from '../../src/harness/introspection.js';
-import { digestOfSettlement } from '../../src/harness/prompts.js';
 import { processesOf } from '../../src/supervisor/processes.js';
 import { codexModules, shareModules } from '../support/codex.js';
-import { taskOrders } from '../support/harness-orders.js';
+import { eventuallyAnswers } from '../support/eventually.js';
+import { collect, deltaOrder, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
-import { eventuallyAnswers, startRealSupervisor } from '../support/real-supervisor.js';
+import { startRealSupervisor } from '../support/real-supervisor.js';
 import type { RealSupervisor } from '../support/real-supervisor.js';
 
 const codex = codexModules();
@@ -167,20 +167,7 @@ async function prompt({ client }: RealSupervisor, fence: Fence, task: TaskOrders
     input: { content: [{ type: 'text', text: 'Do it' }] },
     limits,
   });
-  const events: PromptEvent[] = [];
-  for await (const event of stream.events) events.push(event);
-  return events;
-}
-
-function deltaOrder(task: TaskOrders, { identity: { timestamp: settledAt } }: PromptEvent) {
-  const settlement = { terminalEvent: 'completed', outcome: 'succeeded', stopReason: 'end_turn', settledAt } as const;
-  return {
-    deltaID: `delta-${task.promptID}`,
-    intent: 'read',
-    verifiedBaseline: task.session.workspace.baseline,
-    promptSettlementDigest: digestOfSettlement(settlement),
-    limits: { maxBytes: 104_857_600, maxEntries: 100_000 },
-  } as const;
+  return collect(stream);
 }
 
 function expectNoSecret({ delivery }: RealSupervisor, text: string): void {

@@ -5,12 +5,11 @@ import { signOperation, signStatus } from '../../src/harness/capability.js';
 import { HarnessError } from '../../src/harness/errors.js';
 import { instant } from '../../src/harness/instant.js';
 import { sealRequest } from '../../src/harness/metadata.js';
-import { digestOfSettlement } from '../../src/harness/prompts.js';
 import type { PromptEvent } from '../../src/harness/events.js';
 import { processesOf } from '../../src/supervisor/processes.js';
-import { taskOrders } from '../support/harness-orders.js';
+import { collect, deltaOrder, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
-import { collect, scriptedSupervisor, switchesUsers, testCredentials } from '../support/supervisor.js';
+import { scriptedSupervisor, switchesUsers, testCredentials } from '../support/supervisor.js';
 import type { ScriptedSupervisor } from '../support/supervisor.js';
 
 let it: ScriptedSupervisor;
@@ -34,21 +33,7 @@ const textOf = (events: readonly PromptEvent[]) => {
   return end?.type === 'completed' ? end.payload.result.content[0]?.text : undefined;
 };
 
-function deltaOrder(task: TaskOrders, end: PromptEvent) {
-  const settlement = {
-    terminalEvent: 'completed',
-    outcome: 'succeeded',
-    stopReason: 'end_turn',
-    settledAt: end.identity.timestamp,
-  } as const;
-  return {
-    deltaID: `delta-${task.promptID}`,
-    intent: 'read',
-    verifiedBaseline: task.session.workspace.baseline,
-    promptSettlementDigest: digestOfSettlement(settlement),
-    limits: { maxBytes: 1_000_000, maxEntries: 1000 },
-  } as const;
-}
+const limits = { maxBytes: 1_000_000, maxEntries: 1000 };
 
 async function gone(task: TaskOrders): Promise<void> {
   for (let i = 0; i < 100; i++) {
@@ -166,7 +151,7 @@ describe('one prompt', () => {
     const { delta } = await it.client.workspaceDelta(
       task.operation('workspace-delta', it.fence, { prompt: true }),
       task.runtimeSessionID,
-      deltaOrder(task, events.at(-1)!),
+      deltaOrder(task, events.at(-1)!, limits),
     );
     expect(delta.state).toBe('no_change');
     expect((await it.status()).sessions).toMatchObject([{ state: 'idle' }]);
@@ -240,7 +225,7 @@ describe('one prompt', () => {
     const task = await it.session('write');
     const events = await it.run(task, 'write answer.txt');
     const operation = task.operation('workspace-delta', it.fence, { prompt: true });
-    const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!));
+    const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!, limits));
     expect(delta).toMatchObject({ state: 'read_only_modified', entryCount: 1, changedFileCount: 1, publicationSafe: false });
     await gone(task);
   });
@@ -249,7 +234,7 @@ describe('one prompt', () => {
     const task = await it.session('own');
     const events = await it.run(task, 'write .git');
     const operation = task.operation('workspace-delta', it.fence, { prompt: true });
-    const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!));
+    const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!, limits));
     expect(delta.state).toBe('no_change');
   });
 });

@@ -10,3 +10,15 @@ export async function eventually(condition: () => boolean): Promise<void> {
 export function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
+
+/** Asks until there is an answer: a supervisor opens its port anew after the delivery. After five seconds the last error is thrown. */
+export async function eventuallyAnswers<T>(ask: () => Promise<T>): Promise<T> {
+  for (let i = 0; i < 100; i++) {
+    try {
+      return await ask();
+    } catch {
+      await pause(50);
+    }
+  }
+  return ask();
+}

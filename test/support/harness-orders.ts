@@ -7,11 +7,15 @@ import {
 } from '../../src/domain/digests.js';
 import { agentConfigurationDigest, profileDigest } from '../../src/domain/profile.js';
 import type { AgentConfiguration, RuntimeProfile } from '../../src/domain/profile.js';
+import type { PromptStream } from '../../src/harness/client.js';
+import type { DeltaOrder } from '../../src/harness/deltas.js';
+import type { PromptEvent } from '../../src/harness/events.js';
 import type { Fence } from '../../src/harness/fence.js';
 import { sessionFence } from '../../src/harness/fence.js';
 import { instant } from '../../src/harness/instant.js';
 import type { Operation } from '../../src/harness/metadata.js';
 import type { McpConfiguration } from '../../src/harness/profile.js';
+import { digestOfSettlement } from '../../src/harness/prompts.js';
 import type { Lease, McpAuthorization } from '../../src/harness/prompts.js';
 import type { SessionOrder } from '../../src/harness/sessions.js';
 
@@ -146,4 +150,26 @@ export function taskOrders(taskUID: string, { profile, configuration, mcp }: Run
       expiresAt: lease.expiresAt,
     }),
   };
+}
+
+/** Asks what a prompt that ended well has changed in its workspace. */
+export function deltaOrder(
+  task: TaskOrders,
+  { identity: { timestamp: settledAt } }: PromptEvent,
+  limits: DeltaOrder['limits'] = { maxBytes: 104_857_600, maxEntries: 100_000 },
+): DeltaOrder {
+  const settlement = { terminalEvent: 'completed', outcome: 'succeeded', stopReason: 'end_turn', settledAt } as const;
+  return {
+    deltaID: `delta-${task.promptID}`,
+    intent: 'read',
+    verifiedBaseline: task.session.workspace.baseline,
+    promptSettlementDigest: digestOfSettlement(settlement),
+    limits,
+  };
+}
+
+export async function collect(stream: PromptStream): Promise<readonly PromptEvent[]> {
+  const events: PromptEvent[] = [];
+  for await (const event of stream.events) events.push(event);
+  return events;
 }

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { bootstrapPublicKey } from '../../src/harness/bootstrap.js';
 import { createHarnessClient } from '../../src/harness/client.js';
 import type { HarnessClient } from '../../src/harness/client.js';
+import { eventuallyAnswers } from './eventually.js';
 import { runtime } from './harness-orders.js';
 import type { Policy, Runtime } from './harness-orders.js';
 import { startModelFixture } from './model-fixture.js';
@@ -101,18 +102,6 @@ export async function startRealSupervisor(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** The first answer of a server that is about to listen. */
-export async function eventuallyAnswers<T>(ask: () => Promise<T>): Promise<T> {
-  for (let i = 0; i < 100; i++) {
-    try {
-      return await ask();
-    } catch {
-      await sleep(50);
-    }
-  }
-  return ask();
 }
 
 function freePort(): Promise<number> {

@@ -10,7 +10,7 @@ import { readConfig } from '../../src/supervisor/config.js';
 import { createLog } from '../../src/supervisor/log.js';
 import { startSupervisor } from '../../src/supervisor/supervisor.js';
 import type { Supervisor } from '../../src/supervisor/supervisor.js';
-import { runtime, taskOrders } from './harness-orders.js';
+import { collect, runtime, taskOrders } from './harness-orders.js';
 import type { Policy, Runtime, TaskOrders } from './harness-orders.js';
 
 export const testCredentials = {
@@ -118,10 +118,4 @@ export async function scriptedSupervisor(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-export async function collect(stream: PromptStream): Promise<readonly PromptEvent[]> {
-  const events: PromptEvent[] = [];
-  for await (const event of stream.events) events.push(event);
-  return events;
 }

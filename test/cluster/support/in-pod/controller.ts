@@ -8,8 +8,8 @@ import type { BootstrapDelivery } from '../../../../src/harness/client.js';
 import type { PromptEvent } from '../../../../src/harness/events.js';
 import { instant } from '../../../../src/harness/instant.js';
 import { isQuiescent, isStrictlyGoverned } from '../../../../src/harness/introspection.js';
-import { digestOfSettlement } from '../../../../src/harness/prompts.js';
-import { taskOrders } from '../../../support/harness-orders.js';
+import { eventuallyAnswers } from '../../../support/eventually.js';
+import { collect, deltaOrder, taskOrders } from '../../../support/harness-orders.js';
 import type { Runtime } from '../../../support/harness-orders.js';
 
 export interface SessionOrder {
@@ -37,7 +37,7 @@ async function run({ baseUrl, delivery, taskUID, runtime, prompt }: SessionOrder
   const client = createHarnessClient({ baseUrl, credentials: delivery.credentials });
   const before = (await client.health()).status;
   const deliveries = [await client.bootstrap(delivery)];
-  const capabilities = await answering(() => client.capabilities());
+  const capabilities = await eventuallyAnswers(() => client.capabilities());
   deliveries.push(await client.bootstrap(delivery));
   const { runtimeProfileDigest, limits } = capabilities;
   const { fence } = await client.status({ runtimeProfileDigest });
@@ -51,20 +51,13 @@ async function run({ baseUrl, delivery, taskUID, runtime, prompt }: SessionOrder
     input: { content: [{ type: 'text', text: prompt }] },
     limits,
   });
-  const events: PromptEvent[] = [];
-  for await (const event of stream.events) events.push(event);
-  const settledAt = events.at(-1)?.identity.timestamp ?? instant(Date.now());
-  const settlement = { terminalEvent: 'completed', outcome: 'succeeded', stopReason: 'end_turn', settledAt } as const;
+  const events = await collect(stream);
+  const end = events.at(-1);
+  if (!end) throw new Error('the prompt has no event');
   const { delta } = await client.workspaceDelta(
     task.operation('workspace-delta', fence, { prompt: true }),
     task.runtimeSessionID,
-    {
-      deltaID: `delta-${task.promptID}`,
-      intent: 'read',
-      verifiedBaseline: task.session.workspace.baseline,
-      promptSettlementDigest: digestOfSettlement(settlement),
-      limits: { maxBytes: 104_857_600, maxEntries: 100_000 },
-    },
+    deltaOrder(task, end),
   );
   const deleted = await client.deleteSession(task.operation('delete-session', fence), task.runtimeSessionID, 'task_finalized');
   const drain = { fence, operationID: 'runtime-pool-drain-1', expiresAt: instant(Date.now() + 60_000) };
@@ -83,18 +76,6 @@ async function run({ baseUrl, delivery, taskUID, runtime, prompt }: SessionOrder
     phases: deleted.tombstone.operations.map(({ phase }) => phase),
     quiescent,
   };
-}
-
-/** After the delivery the supervisor opens its port anew. */
-async function answering<T>(ask: () => Promise<T>): Promise<T> {
-  for (let left = 100; ; left--) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (left === 0) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
 }
 
 const outcome = await run(JSON.parse(await text(process.stdin)) as SessionOrder);
