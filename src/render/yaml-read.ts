@@ -248,8 +248,8 @@ function plainValue(text: string): { readonly json: Json } | 'unsafe' | 'not-fin
   if (word !== undefined) return { json: word };
   if (notFinite.test(text)) return 'not-finite';
   if (!/^[-+.0-9]/.test(text)) return { json: text };
-  // Underscores are dropped anywhere, except where the number begins with a point.
-  const digits = text.startsWith('.') ? text : text.replaceAll('_', '');
+  // Underscores are dropped anywhere; in a number that begins with a point only between two digits.
+  const digits = text.startsWith('.') ? text.replaceAll(/(?<=[0-9])_(?=[0-9])/g, '') : text.replaceAll('_', '');
   const [, sign, magnitude] = integer.exec(digits) ?? [];
   if (magnitude !== undefined) {
     const octal = /^0[oO]?(?=[0-7])/.test(magnitude) ? magnitude.replace(/^0[oO]?/, '0o') : magnitude;
