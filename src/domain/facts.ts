@@ -1,5 +1,5 @@
 import type { RuntimeProfileSpec } from '../api/index.js';
-import { authSecretSuffix, baseName, childName, poolKey, providerSecretSuffix } from './names.js';
+import { authSecretSuffix, baseName, childName, poolKey, providerSecretSuffix, workspaceNames } from './names.js';
 
 /**
  * What a rendered pool knows of the live world: a closed, flat record. Constructs place a fact as a whole leaf and never branch on
@@ -136,9 +136,7 @@ export function resolveFacts(pool: PoolIdentity, instance: InstanceFacts, secret
       'name' in providerSecret
         ? providerSecret.name
         : childName(base, providerSecretSuffix(epoch, instance.tokenGeneration, providerSecret.random)),
-    templateName: childName(base, 'sandbox-template'),
-    warmPoolName: childName(base, 'sandbox-pool'),
-    claimName: childName(base, 'sandbox-claim'),
+    ...workspaceNames(base),
     bootstrapNonce: secret.nonce,
     bootstrapPublicKey: secret.publicKey,
   };

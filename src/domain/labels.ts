@@ -16,6 +16,8 @@ export const labelKeys = {
   controllerEpoch: 'orka.ai/runtime-pool-controller-epoch',
   providerGeneration: 'orka.ai/runtime-pool-provider-generation',
   parentTask: 'orka.ai/parent-task',
+  taskPool: 'orka.ai/runtime-pool',
+  taskUid: 'orka.ai/task-uid',
 } as const;
 
 export const annotationKeys = {
@@ -25,7 +27,20 @@ export const annotationKeys = {
   templateRevision: 'orka.ai/runtime-template-revision',
   lastDemandAt: 'orka.ai/acp-last-demand-at',
   poolClass: 'orka.ai/runtime-pool-class',
+  /** Which Pod the credentials of a pool were made for; see {@link authSecretAnnotation} for the credentials themselves. */
+  instanceBinding: 'orka.ai/bootstrap-instance-binding',
+  /** Digest of the stored SandboxTemplate's spec. */
+  templateIntegrity: 'orka.ai/sandbox-template-revision',
+  queuedAt: 'orka.ai/acp-queued-at',
 } as const;
+
+export const finalizers = { pool: 'orka.ai/runtime-pool-cleanup', task: 'orka.ai/cleanup' } as const;
+
+/** Annotation of a pool that names its auth Secret of one controller epoch, as `<name>/<UID>`. Source: workload.md §3.7. */
+export const authSecretAnnotation = (epoch: number): string => `orka.ai/private-auth-secret-e${epoch}`;
+
+/** Whether an annotation is one of {@link authSecretAnnotation}, of whatever epoch. */
+export const isAuthSecretAnnotation = (key: string): boolean => /^orka\.ai\/private-auth-secret-e[1-9]\d*$/.test(key);
 
 /** Pod label that the sandbox's isolation policies admit: the controller's Pods in the controller's namespace. */
 export const controllerRole = { [labelKeys.networkRole]: 'controller' } as const;

@@ -31,6 +31,15 @@ export function childName(base: string, suffix: string): string {
   return `${trimEnd(base.slice(0, room))}-${ending}`;
 }
 
+/** Names of what a workspace pool has of the provider; Sandbox and Pod are named like the claim. */
+export function workspaceNames(base: string): Readonly<Record<'templateName' | 'warmPoolName' | 'claimName', string>> {
+  return {
+    templateName: childName(base, 'sandbox-template'),
+    warmPoolName: childName(base, 'sandbox-pool'),
+    claimName: childName(base, 'sandbox-claim'),
+  };
+}
+
 /** Suffix of a pool's auth Secret. Plain pools have none of the random characters; their names are deterministic. */
 export function authSecretSuffix(epoch: number, random?: string): string {
   return `auth-e${epoch}${random === undefined ? '' : `-${random}`}`;

@@ -222,6 +222,7 @@ export function nameOf(
   return `${kind} ${object.metadata.namespace ? `${object.metadata.namespace}/` : ''}${object.metadata.name}`;
 }
 
-function isPinned(image: string): boolean {
+/** By a digest that is one. */
+export function isPinned(image: string): boolean {
   return isPinnedImage(image) && !/@sha256:0{64}$/.test(image);
 }

@@ -19,11 +19,10 @@ export interface Snapshot {
   readonly id: string;
 }
 
-const backend = 'runtime-pool';
+export const backend = 'runtime-pool';
 
 /** Freezes a plan. Pure: same Task, Agent and plan, same bytes. Source: dispatch.md §3.3, corrections.md items 11, 30. */
 export function freeze(task: Task, agent: Agent, plan: Plan): Snapshot {
-  const { spec } = task;
   const body = canonicalJson({
     schemaVersion: 1,
     contractVersion: protocolVersion,
@@ -35,18 +34,25 @@ export function freeze(task: Task, agent: Agent, plan: Plan): Snapshot {
     runtimeProfile: { ...plan.profile },
     profileDigest: plan.profileDigest,
     poolName: plan.poolName,
-    mcpConfiguration: mcpConfiguration(plan),
+    mcpConfiguration: mcpConfigurationOf(plan.toolPolicy, plan.profile),
+    ...requestOf(task),
+    defaultTools: defaultTools(agent),
+    executionWorkspace: plan.binding && frozenBinding(plan.binding),
+  });
+  const digest = digestOf(body);
+  return { body, digest, id: `${task.metadata.uid ?? ''}/${digest}` };
+}
+
+/** What a Task itself asks for, as it is frozen; its spec cannot change after that. */
+export function requestOf({ spec }: Task) {
+  return {
     prompt: spec.prompt ?? '',
     timeout: spec.timeout === undefined ? undefined : (normalizeDuration(spec.timeout) ?? spec.timeout),
     retryPolicy: spec.retryPolicy && withoutZeros(spec.retryPolicy),
     sessionRef: spec.sessionRef && withoutZeros(spec.sessionRef),
     workspace: spec.workspace && withoutZeros(spec.workspace),
     runtimeOverride: spec.agentRuntime && { ...spec.agentRuntime },
-    defaultTools: defaultTools(agent),
-    executionWorkspace: plan.binding && frozenBinding(plan.binding),
-  });
-  const digest = digestOf(body);
-  return { body, digest, id: `${task.metadata.uid ?? ''}/${digest}` };
+  };
 }
 
 /** The binding of a Task to its snapshot, but for the time. Written once into `status.agentExecutionBinding`. Source: dispatch.md §1.4, §3.4. */
@@ -82,21 +88,27 @@ export function isIntact({ bindingDigest: digest, boundAt: _boundAt, ...rest }: 
 }
 
 /** Digest of what one attempt of a bound Task sends. Source: dispatch.md §4.1. */
-export function attemptDigest(task: Task, agent: Agent, plan: Plan, snapshot: Snapshot, bound: Digest, attempt: number): Digest {
+export function attemptDigest(
+  task: Task,
+  plan: Plan,
+  bound: { readonly bindingDigest: string; readonly snapshotDigest: string },
+  attempt: number,
+): Digest {
   const uid = task.metadata.uid ?? '';
+  const { agentUID, agentGeneration } = plan.configuration;
   return taskRequestDigest({
     taskUID: uid,
     taskGeneration: task.metadata.generation ?? 0,
     attempt,
     promptID: promptId(uid, attempt),
     prompt: task.spec.prompt ?? '',
-    agentUID: agent.metadata.uid ?? '',
-    agentGeneration: agent.metadata.generation ?? 0,
+    agentUID,
+    agentGeneration,
     agentConfiguration: { ...plan.configuration },
     runtimeProfileDigest: plan.profileDigest,
     workspace: task.spec.workspace ? withoutZeros(task.spec.workspace) : null,
-    bindingDigest: bound,
-    snapshotDigest: snapshot.digest,
+    bindingDigest: bound.bindingDigest,
+    snapshotDigest: bound.snapshotDigest,
   });
 }
 
@@ -110,7 +122,7 @@ function agentIdentity({ metadata }: Agent) {
 }
 
 /** What the supervisor is told about tools; it computes the three digests again. Source: dispatch.md §5.4. */
-function mcpConfiguration({ toolPolicy, profile }: Plan): JsonObject {
+export function mcpConfigurationOf(toolPolicy: Plan['toolPolicy'], profile: Plan['profile']): JsonObject {
   const tools = descriptorsOf(toolPolicy);
   return {
     toolPolicyDigest: profile.toolPolicyDigest,

@@ -64,3 +64,33 @@ export function valueAt(document: Json, steps: readonly string[]): Json | undefi
     return isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
   }, document);
 }
+
+/** Does a stored value have everything that is wanted? Lists must agree item by item; empty and absent are the same. */
+export function holds(stored: Json | undefined, wanted: Json | undefined): boolean {
+  if (isEmpty(wanted)) return isEmpty(stored);
+  if (Array.isArray(wanted)) {
+    return (
+      Array.isArray(stored) &&
+      stored.length === wanted.length &&
+      wanted.every((item, index) => holds((stored as readonly Json[])[index], item as Json))
+    );
+  }
+  if (isObject(wanted)) return isObject(stored) && Object.entries(wanted).every(([name, member]) => holds(stored[name], member));
+  return stored === wanted;
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+}
+
+/** The merge patch (RFC 7386) that makes `after` of `before`; `undefined` = they are equal. Lists are replaced as a whole. */
+export function mergeChange(before: JsonObject, after: JsonObject): JsonObject | undefined {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const members = names.flatMap((name): [string, Json][] => {
+    const [old, wanted] = [before[name], after[name]];
+    if (equalJson(old, wanted)) return [];
+    if (wanted === undefined) return [[name, null]];
+    return [[name, isObject(old) && isObject(wanted) ? (mergeChange(old, wanted) ?? {}) : wanted]];
+  });
+  return members.length === 0 ? undefined : Object.fromEntries(members);
+}

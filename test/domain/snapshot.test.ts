@@ -49,7 +49,7 @@ test.each(vectors.filter(({ name }) => !deviations.includes(name)).map((vector) 
     expect(snapshot).toEqual({ body: output.snapshotBody, digest: output.snapshotDigest, id: output.snapshotID });
     const { bindingDigest } = bind(input.task, input.agent, plan(vector), snapshot, input.namespaceUID);
     expect(bindingDigest).toBe(output.bindingDigest);
-    expect(attemptDigest(input.task, input.agent, plan(vector), snapshot, bindingDigest as `sha256:${string}`, 1)).toBe(
+    expect(attemptDigest(input.task, plan(vector), { bindingDigest, snapshotDigest: snapshot.digest }, 1)).toBe(
       output.attempt1RequestDigest,
     );
   },

@@ -3,6 +3,8 @@ import { nameOf, planTask, selectableResourceClass } from '../plan.js';
 import type { Plan } from '../plan.js';
 import { admit } from './admit.js';
 import type { Refusal } from './admit.js';
+import { freeze } from '../snapshot.js';
+import { CanonicalJsonError } from '../../lib/canonical-json.js';
 import type { AdmissionInput } from './rule.js';
 
 export interface AssessInput extends AdmissionInput {
@@ -38,5 +40,26 @@ export function assess(input: AssessInput): { readonly refusal: Refusal } | { re
     ...(sessionUID === undefined ? {} : { sessionUID }),
     ...(systemPromptText === undefined ? {} : { systemPromptText }),
   });
-  return 'problem' in planned ? unplannable(planned.problem) : { plan: planned };
+  if ('problem' in planned) return unplannable(planned.problem);
+  const size = frozenSize(input, planned);
+  if (size === undefined || size > longestSnapshot) {
+    const found = size === undefined ? 'more than 2 MiB' : `${size} bytes`;
+    const allowed = `at most ${longestSnapshot} bytes: prompt, system prompt and settings are stored as one Secret`;
+    return unplannable({ at: nameOf('Task', task), field: 'spec', found, allowed });
+  }
+  return { plan: planned };
+}
+
+/** What one Secret can hold. */
+const longestSnapshot = 1024 * 1024;
+
+/** Bytes of a snapshot; `undefined` = it is too large to be written down at all. */
+function frozenSize({ task, agent }: AssessInput, plan: Plan): number | undefined {
+  if (!agent) return 0;
+  try {
+    return Buffer.byteLength(freeze(task, agent, plan).body);
+  } catch (error) {
+    if (error instanceof CanonicalJsonError && error.code === 'too-large') return undefined;
+    throw error;
+  }
 }

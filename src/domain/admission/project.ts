@@ -8,10 +8,11 @@ import type { Refusal } from './admit.js';
 import { knownCleanupPolicies, knownProviders, knownReusePolicies } from './shape.js';
 
 const longestMessage = 1024;
+const cutMark = '...<truncated>';
 
 /** A message as status fields hold it: trimmed, at most 1024 bytes before the mark that it was cut. Source: corrections.md item 6. */
 function statusMessage(text: string): string {
-  return cutBytes(text.trim(), longestMessage, '...<truncated>');
+  return cutBytes(text.trim(), longestMessage, cutMark);
 }
 
 /** The status of a refused Task: terminal, and with a workspace status where one was asked for. Source: workload.md §8.4. */
@@ -32,7 +33,14 @@ export function refusedStatus(task: Task, refusal: Refusal, defaultProvider: str
     ...(refusal.projection === 'workspace' ? { executionWorkspace: refusedWorkspace(task, message, defaultProvider, now) } : {}),
     ...(refusal.projection === 'execution'
       ? {
-          execution: { state: 'Failed', outcome: 'Failed', reason: refusal.reason, message, lastTransitionTime: now },
+          execution: {
+            state: 'Failed',
+            outcome: 'Failed',
+            reason: refusal.reason,
+            // The schema holds this one to 1024 characters, its mark included.
+            message: cutBytes(message, 1_000, cutMark),
+            lastTransitionTime: now,
+          },
           delivery: { state: 'NotRequested', outcome: 'NotRequested' },
         }
       : {}),
