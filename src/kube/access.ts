@@ -21,6 +21,8 @@ export interface Credentials {
 export interface ClusterAccess {
   /** `https://host:port`, with an optional path. */
   readonly server: string;
+  /** Where objects without a namespace go. @default - the namespace `default` */
+  readonly namespace?: string;
   /** With `fresh` nothing that was remembered is used: the server has refused it. */
   readonly credentials: (options?: { readonly fresh?: boolean }) => Credentials | Promise<Credentials>;
 }
@@ -75,10 +77,10 @@ function remembered<T extends Credentials | Promise<Credentials>>(
 }
 
 /**
- * Access by the current context of a kubeconfig: client certificate, token or token file, inline or in files beside it. Users that need
+ * Access by a context of a kubeconfig, the current one unless one is named: client certificate, token or token file, inline or in files beside it. Users that need
  * a program or an identity provider are handed to client-node, which is loaded for them only.
  */
-export function kubeconfigAccess(config: Json, file: string): ClusterAccess {
+export function kubeconfigAccess(config: Json, file: string, contextName?: string): ClusterAccess {
   const refuse = (field: string, found: unknown, allowed: string): never => {
     throw new AccessError('access-invalid', { at: file, field, found, allowed });
   };
@@ -90,12 +92,14 @@ export function kubeconfigAccess(config: Json, file: string): ClusterAccess {
     const value = isObject(entry) ? entry[list.slice(0, -1)] : undefined;
     return isObject(value) ? value : refuse(list, name, 'the name of an entry');
   };
-  const context = named('contexts', config['current-context']);
+  const context = named('contexts', contextName ?? config['current-context']);
   const cluster = named('clusters', context['cluster']);
   const user = named('users', context['user']);
   const server = cluster['server'];
   if (typeof server !== 'string' || !URL.canParse(server)) return refuse('clusters[].cluster.server', server, 'a URL');
-  if (user['exec'] !== undefined || user['auth-provider'] !== undefined) return foreignAccess(server, file);
+  const namespace = typeof context['namespace'] === 'string' ? { namespace: context['namespace'] } : {};
+  if (user['exec'] !== undefined || user['auth-provider'] !== undefined)
+    return { ...foreignAccess(server, file, contextName), ...namespace };
   const at = dirname(resolve(file));
   const pem = (from: JsonObject, name: string): string | undefined => {
     const [data, path] = [from[`${name}-data`], from[name]];
@@ -105,6 +109,7 @@ export function kubeconfigAccess(config: Json, file: string): ClusterAccess {
   const tokenFile = user['tokenFile'];
   return {
     server,
+    ...namespace,
     credentials: () => {
       const token =
         typeof user['token'] === 'string'
@@ -127,16 +132,17 @@ export function kubeconfigAccess(config: Json, file: string): ClusterAccess {
  * Users with exec or an auth provider. Loading client-node costs half a second and 60 MB, so it waits until it is needed; what a program
  * prints is kept for a minute, since client-node runs it before each request when it names no expiry.
  */
-function foreignAccess(server: string, file: string): ClusterAccess {
-  return { server, credentials: remembered(systemClock, () => foreignCredentials(file)) };
+function foreignAccess(server: string, file: string, contextName: string | undefined): ClusterAccess {
+  return { server, credentials: remembered(systemClock, () => foreignCredentials(file, contextName)) };
 }
 
-async function foreignCredentials(file: string): Promise<Credentials> {
+async function foreignCredentials(file: string, contextName: string | undefined): Promise<Credentials> {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   const options: RequestOptions & { headers?: OutgoingHttpHeaders } = {};
   try {
     config.loadFromFile(file);
+    if (contextName !== undefined) config.setCurrentContext(contextName);
     await config.applyToHTTPSOptions(options);
   } catch (cause) {
     // A parser's words quote what was printed, and that may be a credential.

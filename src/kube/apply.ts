@@ -1,6 +1,5 @@
 import type { Manifest } from '../api/index.js';
-import { isObject } from '../lib/json.js';
-import type { Json } from '../lib/json.js';
+import { holds } from '../lib/json.js';
 import { get, refOf } from './client.js';
 import type { CallOptions, KubeClient } from './client.js';
 
@@ -12,7 +11,7 @@ export interface ApplyOptions extends CallOptions {
   /** Ask what would happen; nothing is stored. @default false */
   readonly dryRun?: boolean;
   /** The object must be this one still; `conflict` otherwise. */
-  readonly uid?: string;
+  readonly uid?: string | undefined;
 }
 
 /** What an apply did. */
@@ -33,9 +32,19 @@ export async function apply(client: KubeClient, manifest: Manifest, options: App
   const { manager, force = false, dryRun = false, uid, ...call } = options;
   const before = await get(client, refOf(manifest), call);
   const same = before !== undefined && (uid === undefined || before.metadata.uid === uid);
-  if (same && !dryRun && hasApplied(before, manager) && holdsAll(before, manifest))
-    return { outcome: 'unchanged', object: before };
-  const object = (await client.request({
+  if (same && !dryRun && hasApplied(before, manager) && holds(before, manifest)) return { outcome: 'unchanged', object: before };
+  const object = await sendApply(client, manifest, { manager, force, dryRun, uid, ...call });
+  if (!before) return { outcome: 'created', object };
+  return { outcome: before.metadata.resourceVersion === object.metadata.resourceVersion ? 'unchanged' : 'configured', object };
+}
+
+/** The request alone: what the server has, or with `dryRun` would have, after it. */
+export async function sendApply(
+  client: KubeClient,
+  manifest: Manifest,
+  { manager, force = false, dryRun = false, uid, ...call }: ApplyOptions,
+): Promise<Manifest> {
+  return (await client.request({
     method: 'PATCH',
     path: await client.pathOf(refOf(manifest), call),
     query: { fieldManager: manager, force, fieldValidation: 'Strict', dryRun: dryRun ? 'All' : undefined },
@@ -43,8 +52,6 @@ export async function apply(client: KubeClient, manifest: Manifest, options: App
     body: uid === undefined ? manifest : { ...manifest, metadata: { ...manifest.metadata, uid } },
     ...call,
   })) as Manifest;
-  if (!before) return { outcome: 'created', object };
-  return { outcome: before.metadata.resourceVersion === object.metadata.resourceVersion ? 'unchanged' : 'configured', object };
 }
 
 function hasApplied({ metadata }: Manifest, manager: string): boolean {
@@ -52,23 +59,4 @@ function hasApplied({ metadata }: Manifest, manager: string): boolean {
     (metadata as { readonly managedFields?: readonly { readonly manager?: string; readonly operation?: string }[] })
       .managedFields ?? [];
   return entries.some((entry) => entry.manager === manager && entry.operation === 'Apply');
-}
-
-/** Does a stored value have everything that is wanted? Lists must agree item by item; empty and absent are the same. */
-function holdsAll(stored: Json | undefined, wanted: Json | undefined): boolean {
-  if (isEmpty(wanted)) return isEmpty(stored);
-  if (Array.isArray(wanted)) {
-    return (
-      Array.isArray(stored) &&
-      stored.length === wanted.length &&
-      wanted.every((item, index) => holdsAll((stored as readonly Json[])[index], item as Json))
-    );
-  }
-  if (isObject(wanted))
-    return isObject(stored) && Object.entries(wanted).every(([name, member]) => holdsAll(stored[name], member));
-  return stored === wanted;
-}
-
-function isEmpty(value: Json | undefined): boolean {
-  return value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }

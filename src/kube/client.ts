@@ -36,7 +36,8 @@ export interface KubeClient extends Pick<Transport, 'request' | 'stream'> {
   ) => Promise<string>;
 }
 
-export function createClient(transport: Transport): KubeClient {
+/** @param namespace where objects that name none are */
+export function createClient(transport: Transport, namespace = 'default'): KubeClient {
   const known = new Map<string, ReadonlyMap<string, ResourceInfo>>();
 
   async function infoOf({ apiVersion, kind }: ObjectKind, options: CallOptions): Promise<ResourceInfo> {
@@ -60,7 +61,7 @@ export function createClient(transport: Transport): KubeClient {
     stream: transport.stream,
     pathOf: async (object, options = {}) => {
       const { plural, namespaced } = await infoOf(object, options);
-      const place = namespaced ? `/namespaces/${encodeURIComponent(object.namespace ?? 'default')}` : '';
+      const place = namespaced ? `/namespaces/${encodeURIComponent(object.namespace ?? namespace)}` : '';
       return `${rootOf(object.apiVersion)}${place}/${plural}${object.name === undefined ? '' : `/${encodeURIComponent(object.name)}`}`;
     },
   };

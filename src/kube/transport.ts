@@ -36,6 +36,8 @@ export interface TransportOptions {
   /** Bytes of an answer; more is an error. @default 64 MiB */
   readonly maxAnswer?: number;
   readonly userAgent?: string;
+  /** Told of each answer, and of each request that got none (`undefined`). @default nobody is told */
+  readonly onAnswer?: (method: string, status: number | undefined) => void;
 }
 
 /** Kept-alive connections to one API server. */
@@ -121,8 +123,11 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     let again = { stale: wanted.method !== 'POST', refused: true };
     for (;;) {
       try {
-        return await read(await open(wanted, agents.agentFor(credentials), credentials, signal));
+        const answer = await open(wanted, agents.agentFor(credentials), credentials, signal);
+        options.onAnswer?.(wanted.method, answer.statusCode);
+        return await read(answer);
       } catch (error) {
+        if (!(error instanceof KubeError)) options.onAnswer?.(wanted.method, undefined);
         if (signal.aborted) throw error;
         if (error instanceof StaleSocket && again.stale) {
           again = { ...again, stale: false };

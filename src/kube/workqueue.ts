@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { backoffOf } from './backoff.js';
 import type { Backoff } from './backoff.js';
 import { systemClock } from './clock.js';
@@ -71,6 +72,8 @@ export function createWorkqueue(options: WorkqueueOptions): Workqueue {
   /** What the last run of a key led to; the next run replaces it. */
   const own = createDelays(clock, add);
   const abort = new AbortController();
+  // Each request of each worker listens to it.
+  setMaxListeners(0, abort.signal);
   let closing: { readonly idle: Promise<void>; readonly finish: () => void } | undefined;
 
   function add(key: string): void {
