@@ -69,11 +69,14 @@ test('only the paths of changed files are on stdout', () => {
 describe('check', () => {
   test('shows the lines of a stale file and exits with 1', () => {
     cli(['synth'], { cwd: folder });
-    writeFileSync(join(folder, 'platform.yaml'), readFileSync('platform.yaml', 'utf8').replace('replicas: 0', 'replicas: 1'));
+    writeFileSync(
+      join(folder, 'platform.yaml'),
+      readFileSync('platform.yaml', 'utf8').replace('controller:\n  #', 'controller:\n  replicas: 2\n  #'),
+    );
     const { code, stdout } = cli(['check'], { cwd: folder });
     expect(code).toBe(1);
     expect(stdout).toContain('dist/apply/0001-install.k8s.yaml is not what synth writes');
-    expect(stdout).toMatch(/^- {2}replicas: 0\n\+ {2}replicas: 1$/m);
+    expect(stdout).toMatch(/^- {2}replicas: 1\n\+ {2}replicas: 2$/m);
   });
 
   test('names every missing file of an output that was never written', () => {

@@ -2,6 +2,7 @@ import { Construct } from 'constructs';
 import { crd, kinds } from '../../api/index.js';
 import type { RuntimePoolClassSpec } from '../../api/index.js';
 import { controllerRole } from '../../domain/labels.js';
+import { NetworkPolicy } from '../network-policy.js';
 import { Resource } from '../resource.js';
 import { controllerRules } from './rbac.js';
 
@@ -39,13 +40,14 @@ export interface ControllerInstallProps {
   readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
 }
 
-/** Namespaces, least-privilege RBAC, Service and Deployment of the controller. Task namespaces belong to users and are not made here. */
+/** Namespaces, least-privilege RBAC, Service, ingress policy and Deployment of the controller. Namespaces of Tasks belong to users. */
 export class ControllerInstall extends Construct {
   constructor(scope: Construct, id: string, props: ControllerInstallProps) {
     super(scope, id);
     const { namespaces } = props;
     const labels = { ...managedBy, 'app.kubernetes.io/name': controllerName };
     const podLabels = { ...labels, ...controllerRole };
+    const podSelector = { matchLabels: { 'app.kubernetes.io/name': controllerName } };
     new Resource(this, 'controller-namespace', {
       apiVersion: 'v1',
       kind: 'Namespace',
@@ -94,19 +96,34 @@ export class ControllerInstall extends Construct {
         ports: [{ name: 'api', port: props.apiPort, targetPort: 'api', protocol: 'TCP' }],
       },
     });
+    // Ingress only: a policy cannot name an API server in a way that holds on every cluster.
+    new NetworkPolicy(this, 'ingress', {
+      metadata,
+      podSelector,
+      ingress: [
+        { from: [{ namespaceSelector: named(namespaces.runtime) }], ports: [{ protocol: 'TCP', port: props.apiPort }] },
+        { from: [{ namespaceSelector: {} }], ports: [{ protocol: 'TCP', port: probePort }] },
+      ],
+    });
     new Resource(this, 'deployment', {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata,
       spec: {
         replicas: props.replicas,
+        // The new Pod stands by until the old one gives the Lease back; only its holder works.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-        selector: { matchLabels: { 'app.kubernetes.io/name': controllerName } },
-        template: { metadata: { labels: podLabels }, spec: controllerPod(props) },
+        selector: podSelector,
+        template: { metadata: { labels: podLabels, annotations: scraped }, spec: controllerPod(props) },
       },
     });
   }
 }
+
+/** What scrapers that look at annotations look for; the others find the port by its name. The path is theirs by default. */
+const scraped = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(probePort) };
+
+const named = (namespace: string) => ({ matchLabels: { 'kubernetes.io/metadata.name': namespace } });
 
 function podSecurity(enforced: 'baseline' | 'restricted'): Readonly<Record<string, string>> {
   return {
@@ -143,12 +160,12 @@ function controllerPod(props: ControllerInstallProps) {
         ],
         ports: [
           { name: 'api', containerPort: props.apiPort, protocol: 'TCP' },
-          { name: 'probes', containerPort: probePort, protocol: 'TCP' },
+          { name: 'metrics', containerPort: probePort, protocol: 'TCP' },
         ],
         securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
         resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '1', memory: '512Mi' } },
-        livenessProbe: { httpGet: { path: '/healthz', port: 'probes' }, periodSeconds: 10 },
-        readinessProbe: { httpGet: { path: '/readyz', port: 'probes' }, periodSeconds: 5 },
+        livenessProbe: { httpGet: { path: '/healthz', port: 'metrics' }, periodSeconds: 10 },
+        readinessProbe: { httpGet: { path: '/readyz', port: 'metrics' }, periodSeconds: 5 },
       },
     ],
   };

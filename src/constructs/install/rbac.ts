@@ -54,7 +54,7 @@ export function controllerRules({
         // A name cannot bound a creation: the object has none yet when the right is checked.
         rule('coordination.k8s.io', ['leases'], ['create']),
         rule('core.orka.ai', ['runtimepoolclasses'], read),
-        rule('core.orka.ai', ['runtimepoolclasses/status'], ['get', 'update', 'patch']),
+        rule('core.orka.ai', ['runtimepoolclasses/status'], ['patch']),
         ...(tokenSecrets.length > 0 ? [rule('', ['secrets'], ['get'], tokenSecrets)] : []),
         rule('events.k8s.io', ['events'], ['create', 'patch']),
       ],
@@ -64,12 +64,10 @@ export function controllerRules({
       namespace,
       rules: [
         rule('core.orka.ai', ['tasks'], [...read, 'update', 'patch']),
-        rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['get', 'update', 'patch']),
-        rule('core.orka.ai', ['tasks/finalizers', 'runtimepools/finalizers'], ['update']),
         rule('core.orka.ai', ['agents'], read),
         rule('core.orka.ai', ['runtimepools'], own),
-        rule('', ['secrets'], ['get', 'create', 'delete']),
-        rule('', ['configmaps'], ['get', 'create', 'delete']),
+        rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['patch']),
+        rule('', ['secrets', 'configmaps'], ['get', 'create', 'delete']),
         rule('events.k8s.io', ['events'], ['create', 'patch']),
       ],
     })),

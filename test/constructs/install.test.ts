@@ -1,0 +1,202 @@
+import { describe, expect, test } from '@jest/globals';
+import { App, Chart } from 'cdk8s';
+import type { Manifest } from '../../src/api/index.js';
+import { ControllerInstall } from '../../src/constructs/install/controller-install.js';
+import type { ControllerInstallProps } from '../../src/constructs/install/controller-install.js';
+import { manifestsOf } from '../../src/render/app.js';
+import { poolClass } from '../support/objects.js';
+
+const props: ControllerInstallProps = {
+  namespaces: { controller: 'orka-system', runtime: 'orka-runtimes', tasks: ['team-a', 'team-b'] },
+  image: `registry.example/controller@sha256:${'c'.repeat(64)}`,
+  replicas: 2,
+  apiPort: 9090,
+  idlePoolTtl: '20m',
+  defaultProvider: 'agent-sandbox',
+  gates: { agentSandbox: true, workspaceDispatch: false },
+  classes: [poolClass()],
+};
+
+function installed(changed: Partial<ControllerInstallProps> = {}): readonly Manifest[] {
+  const app = new App({ outdir: '/dev/null', recordConstructMetadata: false });
+  const chart = new Chart(app, 'install');
+  new ControllerInstall(chart, 'controller', { ...props, ...changed });
+  return manifestsOf(chart);
+}
+
+const ofKind = (kind: string, objects = installed()) => objects.filter((object) => object.kind === kind);
+const specOf = <T>(object: Manifest | undefined) => object?.['spec'] as unknown as T;
+
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+/** Every right of a role on one line: `group/resource names: verbs`. */
+function rights(kind: string, namespace: string | undefined, objects = installed()): readonly string[] {
+  const rules = objects
+    .filter((object) => object.kind === kind && object.metadata.namespace === namespace)
+    .flatMap((object) => object['rules'] as unknown as readonly Rule[]);
+  return rules
+    .flatMap(({ apiGroups: [group = ''], resources, verbs, resourceNames }) =>
+      resources.map(
+        (resource) =>
+          `${group && `${group}/`}${resource}${resourceNames ? ` ${resourceNames.join(' ')}` : ''}: ${verbs.join(' ')}`,
+      ),
+    )
+    .sort();
+}
+
+describe('the controller may', () => {
+  test('in the cluster, see that its namespaces exist', () => {
+    expect(rights('ClusterRole', undefined)).toEqual(['namespaces orka-runtimes team-a team-b: get']);
+  });
+
+  test('in its own namespace, hold the Lease, read classes and the named tokens', () => {
+    expect(rights('Role', 'orka-system')).toEqual([
+      'coordination.k8s.io/leases orka-workspaces-controller: get update',
+      'coordination.k8s.io/leases: create',
+      'core.orka.ai/runtimepoolclasses/status: patch',
+      'core.orka.ai/runtimepoolclasses: get list watch',
+      'events.k8s.io/events: create patch',
+      'secrets provider-proxy: get',
+    ]);
+  });
+
+  test.each(['team-a', 'team-b'])('in %s, where Tasks are, keep Tasks, pools, snapshots and results', (namespace) => {
+    expect(rights('Role', namespace)).toEqual([
+      'configmaps: get create delete',
+      'core.orka.ai/agents: get list watch',
+      'core.orka.ai/runtimepools/status: patch',
+      'core.orka.ai/runtimepools: get list watch create update patch delete',
+      'core.orka.ai/tasks/status: patch',
+      'core.orka.ai/tasks: get list watch update patch',
+      'events.k8s.io/events: create patch',
+      'secrets: get create delete',
+    ]);
+  });
+
+  test('where sandboxes are, never change a claim or a Secret, and make no Pod', () => {
+    expect(rights('Role', 'orka-runtimes')).toEqual([
+      'agents.x-k8s.io/sandboxes: get list watch',
+      'extensions.agents.x-k8s.io/sandboxclaims: get list watch create delete',
+      'extensions.agents.x-k8s.io/sandboxtemplates: get list watch create update patch delete',
+      'extensions.agents.x-k8s.io/sandboxwarmpools: get list watch create update patch delete',
+      'networking.k8s.io/networkpolicies: get list watch create update patch delete',
+      'pods: get list watch',
+      'policy/poddisruptionbudgets: get list watch create update patch delete',
+      'secrets: get list watch create delete',
+      'services: get list watch create update patch delete',
+    ]);
+  });
+
+  test('create Pods, for dry runs, when a class compares with them', () => {
+    const objects = installed({ classes: [poolClass({ attestation: 'AdmissionAware' })] });
+    expect(rights('Role', 'orka-runtimes', objects)).toContain('pods: get list watch create');
+  });
+
+  test('read no Secret of its namespace without a class that names one', () => {
+    expect(rights('Role', 'orka-system', installed({ classes: [] })).join()).not.toContain('secrets');
+  });
+});
+
+test('each role is bound to the one account of the controller, where it stands', () => {
+  const objects = installed();
+  const bindings = [...ofKind('RoleBinding', objects), ...ofKind('ClusterRoleBinding', objects)];
+  expect(bindings).toHaveLength(ofKind('Role', objects).length + ofKind('ClusterRole', objects).length);
+  for (const binding of bindings)
+    expect(binding).toMatchObject({
+      roleRef: { name: 'orka-workspaces-controller' },
+      subjects: [{ kind: 'ServiceAccount', name: 'orka-workspaces-controller', namespace: 'orka-system' }],
+    });
+});
+
+test('the controller is held to the restricted standard, sandboxes to baseline with a warning', () => {
+  const levels = ofKind('Namespace').map(({ metadata: { name, labels = {} } }) => [
+    name,
+    ...['enforce', 'warn', 'audit'].map((mode) => labels[`pod-security.kubernetes.io/${mode}`]),
+  ]);
+  expect(levels).toEqual([
+    ['orka-system', 'restricted', 'restricted', 'restricted'],
+    ['orka-runtimes', 'baseline', 'restricted', 'restricted'],
+  ]);
+});
+
+interface PodSpec {
+  readonly containers: readonly {
+    readonly args: readonly string[];
+    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+    readonly livenessProbe: object;
+    readonly readinessProbe: object;
+  }[];
+}
+interface DeploymentSpec {
+  readonly replicas: number;
+  readonly template: {
+    readonly metadata: { readonly labels: Readonly<Record<string, string>>; readonly annotations: object };
+    readonly spec: PodSpec;
+  };
+}
+const deployment = (changed?: Partial<ControllerInstallProps>) =>
+  specOf<DeploymentSpec>(ofKind('Deployment', installed(changed))[0]);
+
+test('the Deployment says the settings as flags', () => {
+  expect(deployment().replicas).toBe(2);
+  expect(deployment().template.spec.containers[0]?.args).toEqual([
+    'controller',
+    '--controller-namespace=orka-system',
+    '--watch-namespace=team-a',
+    '--watch-namespace=team-b',
+    '--acp-runtime-namespace=orka-runtimes',
+    '--api-port=9090',
+    '--probe-port=8081',
+    '--acp-idle-pool-ttl=20m',
+    '--execution-workspace-default-provider=agent-sandbox',
+    '--agent-sandbox-enabled=true',
+    '--acp-workspace-dispatch-enabled=false',
+  ]);
+});
+
+test('probes and scrapers find the port by its name, or by an annotation', () => {
+  const { metadata, spec } = deployment().template;
+  expect(spec.containers[0]).toMatchObject({
+    ports: [
+      { name: 'api', containerPort: 9090 },
+      { name: 'metrics', containerPort: 8081 },
+    ],
+    livenessProbe: { httpGet: { path: '/healthz', port: 'metrics' } },
+    readinessProbe: { httpGet: { path: '/readyz', port: 'metrics' } },
+  });
+  expect(metadata.annotations).toEqual({ 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8081' });
+});
+
+test('nobody reaches the controller but sandboxes its API, and the cluster its probes', () => {
+  expect(ofKind('NetworkPolicy')).toMatchObject([
+    {
+      metadata: { name: 'orka-workspaces-controller', namespace: 'orka-system' },
+      spec: {
+        podSelector: { matchLabels: { 'app.kubernetes.io/name': 'orka-workspaces-controller' } },
+        policyTypes: ['Ingress'],
+        ingress: [
+          {
+            from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'orka-runtimes' } } }],
+            ports: [{ protocol: 'TCP', port: 9090 }],
+          },
+          { from: [{ namespaceSelector: {} }], ports: [{ protocol: 'TCP', port: 8081 }] },
+        ],
+      },
+    },
+  ]);
+});
+
+test('the policy, the Service and the Deployment mean the same Pods', () => {
+  const { labels } = deployment().template.metadata;
+  const selectors = [
+    specOf<{ podSelector: { matchLabels: object } }>(ofKind('NetworkPolicy')[0]).podSelector.matchLabels,
+    specOf<{ selector: object }>(ofKind('Service')[0]).selector,
+    specOf<{ selector: { matchLabels: object } }>(ofKind('Deployment')[0]).selector.matchLabels,
+  ];
+  for (const selector of selectors) expect(labels).toMatchObject(selector);
+});
