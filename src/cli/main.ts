@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { CodedError } from '../lib/errors.js';
 import type { PlanOptions } from './plan.js';
 
@@ -35,7 +35,7 @@ program
   .addHelpText('after', '\nExample:\n  $ orka-workspaces check || echo "run npm run synth and commit dist/"')
   .action(async (options: { platform: string; out: string }) => (await import('./check.js')).check(options));
 
-const repeat = (file: string, files: readonly string[]): readonly string[] => [...files, file];
+const repeat = (value: string, values: readonly string[] = []): readonly string[] => [...values, value];
 program
   .command('plan')
   .description('say what the controller would do with a Task: its verdict, the pool, and every object that it would create')
@@ -59,6 +59,61 @@ Examples:
 Exit code 0: accepted. 1: refused; the data is on stdout all the same. 2: the input cannot be planned.`,
   )
   .action(async (options: PlanOptions) => (await import('./plan.js')).plan(options));
+
+program
+  .command('controller')
+  .description('run Tasks in workspaces: the process of the Deployment that synth writes')
+  .addOption(new Option('--controller-namespace <name>', 'holds the classes and the Lease').env('ORKA_CONTROLLER_NAMESPACE'))
+  .addOption(
+    new Option('--watch-namespace <name>', 'a namespace of Tasks, repeatable; the variable takes a list with commas')
+      .env('ORKA_WATCH_NAMESPACE')
+      .argParser(repeat),
+  )
+  .addOption(
+    new Option('--acp-runtime-namespace <name>', 'holds the sandboxes')
+      .env('ORKA_ACP_RUNTIME_NAMESPACE')
+      .default('orka-runtimes'),
+  )
+  // No variables for the ports: a Service of the name orka-api puts ORKA_API_PORT=tcp://… into Pods of its namespace.
+  .option('--api-port <port>', 'of the API that sandboxes reach', '8080')
+  .option('--probe-port <port>', 'of metrics and probes', '8081')
+  .addOption(
+    new Option(
+      '--acp-idle-pool-ttl <duration>',
+      'a pool without demand for so long is scaled to zero, after twice the time deleted',
+    )
+      .env('ORKA_ACP_IDLE_POOL_TTL')
+      .default('15m'),
+  )
+  .addOption(
+    new Option('--execution-workspace-default-provider <name>', 'provider of a Task that names none')
+      .env('ORKA_EXECUTION_WORKSPACE_DEFAULT_PROVIDER')
+      .default('agent-sandbox'),
+  )
+  .addOption(
+    new Option('--agent-sandbox-enabled [bool]', 'Tasks may ask for sandboxes')
+      .env('ORKA_AGENT_SANDBOX_ENABLED')
+      .default('false'),
+  )
+  .addOption(
+    new Option('--acp-workspace-dispatch-enabled [bool]', 'Tasks may ask for workspaces')
+      .env('ORKA_ACP_WORKSPACE_DISPATCH_ENABLED')
+      .default('false'),
+  )
+  .option('--kubeconfig <file>', 'its current context, for a controller outside of a cluster; inside, the Pod has what it needs')
+  .addHelpText(
+    'after',
+    `
+A flag wins over its environment variable; an empty variable counts as none. ORKA_LOG_LEVEL is debug, info (the default), warn or error.
+
+Examples:
+  $ orka-workspaces controller --controller-namespace orka-system --watch-namespace team-a --watch-namespace team-b
+  $ orka-workspaces controller --controller-namespace orka-system --watch-namespace demo-magic --kubeconfig ~/.kube/config \\
+      --agent-sandbox-enabled --acp-workspace-dispatch-enabled
+
+Exit code 0: stopped by a signal. 1: leadership lost. 2: the settings cannot be used.`,
+  )
+  .action(async (_options: object, command: Command) => (await import('./controller.js')).controller(command, version));
 
 // `… | head` has read enough; that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

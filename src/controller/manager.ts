@@ -1,0 +1,345 @@
+import { setMaxListeners } from 'node:events';
+import type { Manifest, RuntimePool } from '../api/index.js';
+import { available } from '../domain/available.js';
+import { labelKeys } from '../domain/labels.js';
+import type { ClusterAccess } from '../kube/access.js';
+import { createClient, get } from '../kube/client.js';
+import type { KubeClient } from '../kube/client.js';
+import { systemClock } from '../kube/clock.js';
+import { createRecorder } from '../kube/events.js';
+import type { Recorder } from '../kube/events.js';
+import { KubeError } from '../kube/errors.js';
+import { elect } from '../kube/lease.js';
+import type { Leadership } from '../kube/lease.js';
+import { mergePatch } from '../kube/patch.js';
+import { createTransport } from '../kube/transport.js';
+import { createWorkqueue } from '../kube/workqueue.js';
+import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
+import type { JsonObject } from '../lib/json.js';
+import { mergeChange } from '../lib/json.js';
+import { createClasses } from './classes.js';
+import type { Classes } from './classes.js';
+import { createLog } from './log.js';
+import type { Log } from './log.js';
+import { createMetrics } from './metrics.js';
+import type { Metrics } from './metrics.js';
+import { createPoolReconciler } from './pool/reconcile.js';
+import { startProbes } from './probes.js';
+import type { ControllerSettings } from './settings.js';
+import { createTaskReconciler } from './task/reconcile.js';
+import { timestamp } from './task/status.js';
+import { poolOf, watchedKinds, watchWorld } from './world.js';
+import type { WatchedName, World } from './world.js';
+
+/** Name of the Lease, and of everything else that is the controller's own. */
+const controllerName = 'orka-workspaces-controller';
+const statusManager = 'orka-workspaces-pool-status';
+const workers = { task: 8, pool: 8, class: 1 } as const;
+const shutdownWithin = 1_500;
+
+interface Queues {
+  readonly tasks: Workqueue;
+  readonly pools: Workqueue;
+  readonly classes: Workqueue;
+}
+
+/** What a leading process works with. */
+interface Leading {
+  readonly queues: Queues;
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Runs until a signal, or the loss of its leadership, ends it. Watches while it waits to lead, so that it can begin at once; writes only while
+ * it leads.
+ * @returns the exit code: 0 after a signal, 1 after the leadership was lost
+ */
+export async function runController(settings: ControllerSettings, access: ClusterAccess): Promise<number> {
+  const log = createLog();
+  const metrics = createMetrics();
+  const client = createClient(
+    createTransport(access, { userAgent: `orka-workspaces/${settings.version}`, onAnswer: (...of) => metrics.request(...of) }),
+  );
+  let leading: Leading | undefined;
+  const watched = watchWorld(client, settings, {
+    onChange: (name, key, object) => {
+      if (leading) route(leading.queues, watched.world, name, key, object);
+    },
+    onMissing: (name, missing) => {
+      log.warn(missing ? 'kind is missing' : 'kind is served', { kind: watchedKinds[name].kind });
+      if (leading) for (const pool of watched.world.pools.list()) leading.queues.pools.add(keyOf(pool));
+    },
+    onError: (error) => {
+      // A watch that was quiet for too long is opened again; that is how a dead connection is found.
+      if (error instanceof KubeError && error.code === 'timeout') log.debug('watch is opened again', { because: error.message });
+      else log.error('watch', error);
+    },
+  });
+  let synced = false;
+  void watched.synced.then(() => {
+    synced = true;
+  });
+  const probes = await startProbes({ port: settings.probePort, ready: () => synced, metrics });
+  log.info('started', { version: settings.version, ...settings.gates, taskNamespaces: settings.taskNamespaces.join(',') });
+
+  void nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], log);
+
+  const ended = new AbortController();
+  let code = 0;
+  const election = elect(client, {
+    namespace: settings.controllerNamespace,
+    name: controllerName,
+    manager: controllerName,
+    highestEpoch: async () => {
+      await watched.synced;
+      return highestEpoch(watched.world);
+    },
+    onLost: (reason) => {
+      log.error('leadership is lost', reason);
+      code = 1;
+      ended.abort();
+    },
+    onError: (error) => log.error('lease', error),
+  });
+  const onSignal = () => ended.abort();
+  process.once('SIGTERM', onSignal);
+  process.once('SIGINT', onSignal);
+  const over = new Promise<undefined>((resolve) => {
+    ended.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  const leadership = await Promise.race([election.leading, over]);
+  if (leadership) {
+    await Promise.race([watched.synced, over]);
+    if (!ended.signal.aborted) {
+      log.info('leads', { epoch: leadership.epoch });
+      metrics.leading(controllerName, true);
+      leading = lead({ settings, client, world: watched.world, leadership, log, metrics });
+      await over;
+    }
+  }
+  metrics.leading(controllerName, false);
+  await leading?.stop();
+  leading = undefined;
+  await election.release();
+  await Promise.all([watched.stop(), probes.close()]);
+  log.info('ended', { code });
+  return code;
+}
+
+interface LeadOptions {
+  readonly settings: ControllerSettings;
+  readonly client: KubeClient;
+  readonly world: World;
+  readonly leadership: Leadership;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** Begins to write. Everything that is there is looked at once. */
+function lead({ settings, client, world, leadership, log, metrics }: LeadOptions): Leading {
+  const { epoch, signal } = leadership;
+  const recorder = createRecorder(client, {
+    manager: controllerName,
+    reportingController: 'orka.ai/workspaces',
+    reportingInstance: `${controllerName}-e${epoch}`,
+    onError: (error) => log.error('event', error),
+  });
+  const classes = createClasses(() => world.classes.list());
+  const stopping = new AbortController();
+  const ends = AbortSignal.any([signal, stopping.signal]);
+  // Each request of each attempt listens to it.
+  setMaxListeners(0, ends);
+  const common = {
+    client,
+    world,
+    classes,
+    manager: controllerName,
+    epoch,
+    clock: systemClock,
+    controllerNamespace: settings.controllerNamespace,
+    runtimeNamespace: settings.runtimeNamespace,
+    record: recorder.record,
+  };
+  const pools = createPoolReconciler({
+    ...common,
+    statusManager,
+    enabled: settings.gates.agentSandbox,
+    idleTtl: settings.idlePoolTtl,
+    onStatus: (pool) => observed(metrics, pool),
+  });
+  const uids = new Map<string, string>();
+  const tasks = createTaskReconciler({
+    ...common,
+    hosting: {
+      agentSandboxEnabled: settings.gates.agentSandbox,
+      workspaceDispatchEnabled: settings.gates.workspaceDispatch,
+      defaultProvider: settings.defaultProvider,
+      available,
+    },
+    credentialsOf: pools.credentialsOf,
+    lookAgain: (key) => {
+      pools.lookAgain(key);
+      queues.pools.add(key);
+    },
+    again: (key) => queues.tasks.add(key),
+    onError: (key, error) => log.error('attempt', error, { task: key }),
+    metrics,
+    namespaceUid: async (name, aborted) => {
+      const known =
+        uids.get(name) ?? (await get(client, { apiVersion: 'v1', kind: 'Namespace', name }, { signal: aborted }))?.metadata.uid;
+      if (known === undefined) throw new Error(`namespace ${name} is missing`);
+      uids.set(name, known);
+      return known;
+    },
+    signal: ends,
+  });
+  const queue = (name: keyof typeof workers, work: WorkqueueOptions['work']): Workqueue => {
+    const created = createWorkqueue({
+      workers: workers[name],
+      work,
+      onRun: (run) => {
+        metrics.run(name, run);
+        if (run.outcome === 'failed' && !signal.aborted)
+          log.error('reconcile', run.error, { controller: name, key: run.key, failures: run.failures });
+        else
+          log.debug('reconciled', {
+            controller: name,
+            key: run.key,
+            outcome: run.outcome,
+            took: Math.round(run.took),
+            waited: Math.round(run.waited),
+          });
+      },
+    });
+    metrics.depth(name, created.depth);
+    return created;
+  };
+  const queues: Queues = {
+    tasks: queue('task', tasks.reconcile),
+    pools: queue('pool', pools.reconcile),
+    classes: queue('class', async (key, aborted) => {
+      await writeClassStatus(client, world, classes, key, aborted);
+      return undefined;
+    }),
+  };
+  for (const object of world.classes.list()) queues.classes.add(keyOf(object));
+  for (const object of world.pools.list()) queues.pools.add(keyOf(object));
+  for (const object of world.tasks.list()) queues.tasks.add(keyOf(object));
+  return {
+    queues,
+    stop: async () => {
+      stopping.abort();
+      // Who does not lead any more ends at once.
+      const deadline = signal.aborted ? 0 : shutdownWithin / 2;
+      await Promise.all([
+        ...Object.values(queues).map((one: Workqueue) => one.shutDown({ deadline, grace: shutdownWithin / 2 })),
+        tasks.idle(),
+        closed(recorder),
+      ]);
+    },
+  };
+}
+
+async function closed(recorder: Recorder): Promise<void> {
+  await recorder.close(shutdownWithin / 2);
+}
+
+/** Who must look at what changed. */
+function route({ tasks, pools, classes }: Queues, world: World, name: WatchedName, key: string, object: Manifest): void {
+  switch (name) {
+    case 'tasks': {
+      tasks.add(key);
+      const pool = object.metadata.labels?.[labelKeys.taskPool];
+      if (pool !== undefined) pools.add(`${object.metadata.namespace ?? ''}/${pool}`);
+      return;
+    }
+    case 'agents':
+      for (const task of world.tasks.list()) {
+        if (task.metadata.namespace === object.metadata.namespace) tasks.add(keyOf(task));
+      }
+      return;
+    case 'classes':
+      classes.add(key);
+      for (const pool of world.pools.list()) pools.add(keyOf(pool));
+      for (const task of world.tasks.list()) tasks.add(keyOf(task));
+      return;
+    case 'pools':
+      pools.add(key);
+      for (const task of world.tasks.list()) {
+        const { namespace = '', labels } = task.metadata;
+        if (`${namespace}/${labels?.[labelKeys.taskPool] ?? ''}` === key) tasks.add(keyOf(task));
+      }
+      return;
+    default: {
+      const pool = poolOf(object);
+      if (pool !== undefined) pools.add(pool);
+    }
+  }
+}
+
+async function writeClassStatus(
+  client: KubeClient,
+  world: World,
+  classes: Classes,
+  key: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const name = key.slice(key.indexOf('/') + 1);
+  const wanted = classes.statusChange(name, timestamp(systemClock.now()));
+  const change = wanted && mergeChange((wanted.object['status'] ?? {}) as JsonObject, wanted.status);
+  if (!change) return;
+  const { metadata } = wanted.object;
+  const { object } = await mergePatch(
+    client,
+    { ...watchedKinds.classes, namespace: metadata.namespace ?? '', name },
+    { status: change },
+    {
+      manager: controllerName,
+      resourceVersion: metadata.resourceVersion ?? '',
+      subresource: 'status',
+      signal,
+    },
+  );
+  world.classes.wrote(object);
+}
+
+function observed(metrics: Metrics, { metadata, spec, status }: RuntimePool): void {
+  const { namespace = '', name } = metadata;
+  const scheduled = status?.conditions?.find(({ type }) => type === 'SchedulingReady')?.status === 'True';
+  if (metadata.deletionTimestamp !== undefined) {
+    metrics.poolGone({ namespace, name });
+    return;
+  }
+  metrics.poolObserved(
+    { namespace, name },
+    {
+      desiredReplicas: spec.desiredReplicas ?? 0,
+      ready: status?.activeInstance !== undefined && scheduled,
+      sessionsActive: status?.capacity?.residentSessions ?? 0,
+      promptsInFlight: status?.capacity?.runningPrompts ?? 0,
+      queuedTasks: status?.capacity?.queuedTasks ?? 0,
+      admissionState: status?.admissionState ?? 'Closed',
+    },
+  );
+}
+
+/** Task namespaces belong to users and are not installed: one that is not there is named, since a watch of it is only empty. */
+async function nameMissing(client: KubeClient, namespaces: readonly string[], log: Log): Promise<void> {
+  for (const name of namespaces) {
+    try {
+      if (await get(client, { apiVersion: 'v1', kind: 'Namespace', name })) continue;
+      log.warn('namespace is missing: create it, and apply the installation again for its Role', { namespace: name });
+    } catch (error) {
+      log.error('namespace', error, { namespace: name });
+    }
+  }
+}
+
+function highestEpoch(world: World): number {
+  const epochs = (world.pools.list() as unknown as readonly RuntimePool[]).map(({ status }) => status?.controllerEpoch ?? 0);
+  return Math.max(0, ...epochs);
+}
+
+function keyOf({ metadata: { namespace, name } }: Manifest): string {
+  return `${namespace ?? ''}/${name}`;
+}

@@ -1,0 +1,220 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { admissionStates } from '../api/runtime-pool.js';
+import type { AdmissionState } from '../api/runtime-pool.js';
+import type { ExecutionOutcome } from '../api/task.js';
+import type { WorkRun } from '../kube/workqueue.js';
+import type { Milliseconds } from '../lib/duration.js';
+
+/** Which pool a series is about. */
+interface PoolRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What its series say of a pool. */
+export interface PoolFigures {
+  readonly desiredReplicas: number;
+  /** There is an active instance and SchedulingReady is True. */
+  readonly ready: boolean;
+  readonly sessionsActive: number;
+  readonly promptsInFlight: number;
+  readonly queuedTasks: number;
+  readonly admissionState: AdmissionState;
+}
+
+/** The stretches of an attempt: until it is reserved, until its pool serves, until its prompt ends, until its outcome is written. */
+type AttemptPhase = 'queued' | 'serving' | 'running' | 'settling';
+
+/** What the controller counts. Series of queues and requests have the names that controller-runtime and client-go give them. */
+export interface Metrics {
+  /** After each run of a queue's work. */
+  readonly run: (controller: string, run: WorkRun) => void;
+  /** Once for each queue. Asked at each scrape: the depth of a queue that is stuck grows without a run. */
+  readonly depth: (controller: string, keys: () => number) => void;
+  readonly leading: (lease: string, leads: boolean) => void;
+  /** After each request to the API server; without a status there was no answer. */
+  readonly request: (method: string, status: number | undefined) => void;
+  readonly poolObserved: (pool: PoolRef, figures: PoolFigures) => void;
+  /** Once when a pool has become Stopped, after its status was stored. */
+  readonly poolScaledToZero: (pool: PoolRef) => void;
+  /** When the deletion of a pool begins: its series end. */
+  readonly poolGone: (pool: PoolRef) => void;
+  readonly attemptEnded: (outcome: ExecutionOutcome) => void;
+  readonly attemptPassed: (phase: AttemptPhase, took: Milliseconds) => void;
+  /** All series, as a scrape wants them. */
+  readonly expose: () => Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** Seconds. Powers of ten as client-go has them, without those that a millisecond clock cannot tell apart. */
+const queueBuckets = [0.001, 0.01, 0.1, 1, 10, 100, 1000];
+/** Seconds. From a warm pool's answer to the longest Task. */
+const phaseBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+
+const reconcileResults = { done: 'success', requeued: 'requeue_after', failed: 'error' } as const;
+
+/** Series in a registry of their own. @default with those of the process: memory, event loop, garbage collection */
+export function createMetrics({ ofProcess = true }: { readonly ofProcess?: boolean } = {}): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  if (ofProcess) collectDefaultMetrics({ register: registry });
+  return {
+    ...queueMetrics(registers),
+    ...clusterMetrics(registers),
+    ...poolMetrics(registers),
+    ...attemptMetrics(registers),
+    expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+  };
+}
+
+function queueMetrics(registers: Registry[]): Pick<Metrics, 'run' | 'depth'> {
+  const labelNames = ['name', 'controller'] as const;
+  const depths = new Map<string, () => number>();
+  new Gauge({
+    name: 'workqueue_depth',
+    help: 'Keys that are ready to be worked on.',
+    labelNames,
+    registers,
+    collect() {
+      for (const [controller, keys] of depths) this.set({ name: controller, controller }, keys());
+    },
+  });
+  const waited = new Histogram({
+    name: 'workqueue_queue_duration_seconds',
+    help: 'How long a key was ready before its work began.',
+    labelNames,
+    buckets: queueBuckets,
+    registers,
+  });
+  const took = new Histogram({
+    name: 'workqueue_work_duration_seconds',
+    help: 'How long the work on a key took.',
+    labelNames,
+    buckets: queueBuckets,
+    registers,
+  });
+  const retries = new Counter({
+    name: 'workqueue_retries_total',
+    help: 'Runs after which the key is to run again, by itself.',
+    labelNames,
+    registers,
+  });
+  const reconciles = new Counter({
+    name: 'controller_runtime_reconcile_total',
+    help: 'Runs by controller and result.',
+    labelNames: ['controller', 'result'],
+    registers,
+  });
+  const errors = new Counter({
+    name: 'controller_runtime_reconcile_errors_total',
+    help: 'Runs that failed.',
+    labelNames: ['controller'],
+    registers,
+  });
+  return {
+    run: (controller, run) => {
+      const queue = { name: controller, controller };
+      waited.observe(queue, run.waited / 1000);
+      took.observe(queue, run.took / 1000);
+      if (run.nextIn !== undefined) retries.inc(queue);
+      reconciles.inc({ controller, result: reconcileResults[run.outcome] });
+      if (run.outcome === 'failed') errors.inc({ controller });
+    },
+    // Every series is there from the start: a rate needs the zero before the first one.
+    depth: (controller, keys) => {
+      depths.set(controller, keys);
+      retries.inc({ name: controller, controller }, 0);
+      for (const result of Object.values(reconcileResults)) reconciles.inc({ controller, result }, 0);
+      errors.inc({ controller }, 0);
+    },
+  };
+}
+
+function clusterMetrics(registers: Registry[]): Pick<Metrics, 'leading' | 'request'> {
+  const leads = new Gauge({
+    name: 'leader_election_master_status',
+    help: '1 while this process leads, 0 while it stands by.',
+    labelNames: ['name'],
+    registers,
+  });
+  const requests = new Counter({
+    name: 'rest_client_requests_total',
+    help: 'Requests to the API server by method and status; <error> is none.',
+    labelNames: ['method', 'code'],
+    registers,
+  });
+  return {
+    leading: (name, does) => {
+      leads.set({ name }, does ? 1 : 0);
+    },
+    request: (method, status) => {
+      requests.inc({ method, code: status === undefined || status === 0 ? '<error>' : String(status) });
+    },
+  };
+}
+
+/** Source: workload.md §7.14. */
+function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poolScaledToZero' | 'poolGone'> {
+  const labelNames = ['namespace', 'name'] as const;
+  const gauge = (name: string, help: string) => new Gauge({ name: `orka_acp_runtime_pool_${name}`, help, labelNames, registers });
+  const desired = gauge('desired_replicas', 'Replicas that the pool should have.');
+  const ready = gauge('ready_replicas', '1 while the pool has an instance that is active and ready.');
+  const sessions = gauge('sessions_active', 'Sessions that are resident in the pool.');
+  const prompts = gauge('prompts_in_flight', 'Prompts that run in the pool.');
+  const queued = gauge('queued_tasks', 'Tasks that wait for the pool.');
+  const admission = new Gauge({
+    name: 'orka_acp_runtime_pool_admission_state',
+    help: '1 for the admission state of the pool, 0 for each other one.',
+    labelNames: [...labelNames, 'state'] as const,
+    registers,
+  });
+  const scaledToZero = new Counter({
+    name: 'orka_acp_runtime_pool_scale_to_zero_total',
+    help: 'Times that the pool was scaled to zero and has stopped.',
+    labelNames,
+    registers,
+  });
+  return {
+    poolObserved: ({ namespace, name }, figures) => {
+      const pool = { namespace, name };
+      desired.set(pool, figures.desiredReplicas);
+      ready.set(pool, figures.ready ? 1 : 0);
+      sessions.set(pool, figures.sessionsActive);
+      prompts.set(pool, figures.promptsInFlight);
+      queued.set(pool, figures.queuedTasks);
+      for (const state of admissionStates) admission.set({ ...pool, state }, state === figures.admissionState ? 1 : 0);
+      scaledToZero.inc(pool, 0);
+    },
+    poolScaledToZero: ({ namespace, name }) => {
+      scaledToZero.inc({ namespace, name });
+    },
+    poolGone: ({ namespace, name }) => {
+      const pool = { namespace, name };
+      for (const metric of [desired, ready, sessions, prompts, queued, scaledToZero]) metric.remove(pool);
+      for (const state of admissionStates) admission.remove({ ...pool, state });
+    },
+  };
+}
+
+function attemptMetrics(registers: Registry[]): Pick<Metrics, 'attemptEnded' | 'attemptPassed'> {
+  const attempts = new Counter({
+    name: 'orka_task_attempts_total',
+    help: 'Attempts of Tasks that have ended, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const phases = new Histogram({
+    name: 'orka_task_phase_seconds',
+    help: 'How long the phases of an attempt took.',
+    labelNames: ['phase'],
+    buckets: phaseBuckets,
+    registers,
+  });
+  return {
+    attemptEnded: (outcome) => {
+      attempts.inc({ outcome });
+    },
+    attemptPassed: (phase, took) => {
+      phases.observe({ phase }, took / 1000);
+    },
+  };
+}

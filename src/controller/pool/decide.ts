@@ -1,0 +1,88 @@
+import { finalizers } from '../../domain/labels.js';
+import { describeFinding } from '../../lib/errors.js';
+import type { PoolDecision } from './decision.js';
+import { ending } from './ending.js';
+import { ambiguous, degraded } from './intents.js';
+import type { PoolObservation } from './observation.js';
+import { firstOf, heldReservations, isUnwanted, laterLook } from './rule.js';
+import type { PoolRule } from './rule.js';
+import { isolationBroken, running } from './running.js';
+
+/**
+ * The next step of a pool. Pure: same observation and time, same decision. The first rule that knows the situation decides.
+ * Source: workload.md §7.
+ */
+export function decide(o: PoolObservation, now: number): PoolDecision {
+  const decision = firstOf(rules)(o, now) ?? {};
+  if (decision.effect) return decision;
+  const wait = Math.min(decision.wait ?? Infinity, untilTimeDecides(o, now));
+  return wait === Infinity ? decision : { ...decision, wait };
+}
+
+/** Milliseconds until a wanted pool is another case though nothing was changed: a slot is free again, or nobody asked for too long. */
+function untilTimeDecides(o: PoolObservation, now: number): number {
+  if (isUnwanted(o)) return Infinity;
+  const held = heldReservations(o, now).map(({ expiresAt }) => Date.parse(expiresAt));
+  const idleAt = o.demand.active === 0 && held.length === 0 ? o.demand.lastAt + o.idleTtl : Infinity;
+  return Math.min(...[...held, idleAt].map((at) => at - now).filter((left) => left > 0), Infinity);
+}
+
+/** A deleted pool may have other finalizers than ours; it is no business of ours any more. */
+const released: PoolRule = ({ pool }) =>
+  pool.metadata.deletionTimestamp !== undefined && !pool.metadata.finalizers?.includes(finalizers.pool) ? {} : undefined;
+
+const unprotected: PoolRule = ({ pool }) =>
+  pool.metadata.finalizers?.includes(finalizers.pool) ? undefined : { effect: { do: 'add-finalizer' } };
+
+const foreign: PoolRule = (o) => {
+  const found = [o.claim, o.template, o.warmPool].find((child) => child && !child.owned)?.live;
+  const object = found ?? o.isolation.find(({ state }) => state === 'foreign')?.live;
+  if (!object) return undefined;
+  const { kind, metadata } = object;
+  const message = `${kind} ${metadata.namespace ?? ''}/${metadata.name} does not have the ownership identity of this pool; it is not touched`;
+  return { status: degraded(message), wait: laterLook };
+};
+
+/** Ours, but changed: what it would make is not what was reviewed. */
+const claimChanged: PoolRule = (o) =>
+  o.claim && !o.claim.whole && !o.claim.deleting
+    ? { effect: { do: 'delete-claim', claim: o.claim.live, recycle: true, because: 'the claim was changed by someone else' } }
+    : undefined;
+
+const twoInstances: PoolRule = (o) => {
+  const candidates = o.pods.filter(({ ready }) => ready);
+  if (candidates.length < 2 || isUnwanted(o)) return undefined;
+  const message = `${candidates.length} Pods are ready: ${candidates.map(({ name }) => name).join(', ')}`;
+  return { status: ambiguous(message), wait: laterLook };
+};
+
+const invalid: PoolRule = (o) =>
+  o.problem && !isUnwanted(o) ? { status: degraded(describeFinding(o.problem)), wait: laterLook } : undefined;
+
+const kindsMissing: PoolRule = (o) =>
+  o.missingKinds.length > 0 && !isUnwanted(o)
+    ? {
+        status: degraded(`agent-sandbox provider CRDs are not installed: ${o.missingKinds.join(', ')}`),
+        wait: laterLook,
+      }
+    : undefined;
+
+/** Nobody asked for so long that the sandbox is given back. */
+const idle: PoolRule = (o, now) => {
+  if (isUnwanted(o) || o.demand.active > 0 || heldReservations(o, now).length > 0) return undefined;
+  return now - o.demand.lastAt >= o.idleTtl ? { effect: { do: 'scale-to-zero' } } : undefined;
+};
+
+const rules: readonly PoolRule[] = [
+  released,
+  unprotected,
+  idle,
+  foreign,
+  claimChanged,
+  twoInstances,
+  invalid,
+  kindsMissing,
+  isolationBroken,
+  ending,
+  running,
+];

@@ -1,0 +1,66 @@
+import type { ActiveInstance, AdmissionState, Condition, Manifest, PoolLifecycle } from '../../api/index.js';
+import type { PodView } from './observation.js';
+
+export const poolConditions = ['AdmissionReady', 'PodSecurityReady', 'QuotaReady', 'SchedulingReady', 'RolloutReady'] as const;
+export type PoolCondition = (typeof poolConditions)[number];
+
+/** A condition without its times. */
+export type ConditionIntent = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+/** What the status of a pool should say. Conditions that are not named stay. */
+export interface StatusIntent {
+  readonly lifecycle: PoolLifecycle;
+  readonly admission: AdmissionState;
+  /** `keep` = the one that is recorded; nobody is told to forget a fence that may still be needed. */
+  readonly instance: ActiveInstance | 'keep' | 'none';
+  readonly message: string;
+  readonly conditions: Readonly<Partial<Record<PoolCondition, ConditionIntent>>>;
+  /** Counters of the instance. @default those that are recorded, zero without an instance */
+  readonly pressure?: Readonly<
+    Record<
+      | 'maxResidentSessions'
+      | 'maxRunningPrompts'
+      | 'residentSessions'
+      | 'runningPrompts'
+      | 'pendingPermissions'
+      | 'liveDescendants',
+      number
+    >
+  >;
+}
+
+/** One thing to be done. Each may be repeated: done twice it is as if done once. */
+export type PoolEffect =
+  | { readonly do: 'add-finalizer' }
+  /** Reads token and private Secrets into memory. */
+  | { readonly do: 'read-credentials' }
+  /** Makes new private Secrets, and publishes them after that. */
+  | { readonly do: 'create-credentials' }
+  /** Stops using credentials that were consumed, or are gone: new ones will be made. */
+  | { readonly do: 'retire-credentials' }
+  /** Forgets which Pod was given credentials that are not used any more. */
+  | { readonly do: 'unbind-instance' }
+  /** Reads the Secret of the epoch that the instance was started with. */
+  | { readonly do: 'read-instance-credentials'; readonly epoch: number }
+  /** Creates what is absent, replaces what was changed. */
+  | { readonly do: 'ensure'; readonly objects: readonly { readonly wanted: Manifest; readonly live: Manifest | undefined }[] }
+  | { readonly do: 'record-template'; readonly digest: string }
+  | { readonly do: 'create-claim'; readonly claim: Manifest }
+  | { readonly do: 'delete-claim'; readonly claim: Manifest; readonly recycle: boolean; readonly because: string }
+  | { readonly do: 'attest'; readonly pod: PodView }
+  | { readonly do: 'bind-instance'; readonly authSecretUid: string; readonly podUid: string }
+  | { readonly do: 'seed'; readonly pod: PodView }
+  | { readonly do: 'probe'; readonly pod: PodView }
+  | { readonly do: 'drain'; readonly pod: PodView; readonly reason: string }
+  | { readonly do: 'remove'; readonly objects: readonly Manifest[] }
+  | { readonly do: 'scale-to-zero' }
+  | { readonly do: 'delete-pool' }
+  | { readonly do: 'remove-finalizer' };
+
+/** The next step: what the status should say now, what is done after it is written, or how long nothing need be done. */
+export interface PoolDecision {
+  readonly status?: StatusIntent;
+  readonly effect?: PoolEffect;
+  /** Milliseconds; only without an effect. Absent: until something changes. */
+  readonly wait?: number;
+}

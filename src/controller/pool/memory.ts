@@ -1,0 +1,76 @@
+import type { Credentials } from '../../harness/bootstrap.js';
+import type { Finding } from '../../lib/errors.js';
+import type { RenderedPool } from '../../render/instantiate.js';
+import type { PodView, Probe } from './observation.js';
+
+/** What only the controller knows of a pool's bootstrap: the contents of one auth Secret. Immutable like it. */
+export interface AuthMaterial {
+  readonly secretName: string;
+  readonly secretUid: string;
+  readonly nonce: string;
+  readonly signingSeed: string;
+  readonly publicKey: string;
+  readonly credentials: Pick<Credentials, 'controllerToken' | 'capabilitySecret'>;
+}
+
+/** The token of the provider proxy, and the Secret that holds this pool's copy of it. */
+export interface TokenMaterial {
+  readonly generation: string;
+  readonly value: string;
+  readonly secretName: string;
+}
+
+/**
+ * What a process remembers of a pool between two steps. All of it can be found out again, so losing it loses nothing; none of it is
+ * ever written anywhere.
+ */
+export interface PoolMemory {
+  /** By epoch; `lost` = the Secret that the pool names is gone, or another. */
+  readonly auth: Map<number, AuthMaterial | 'lost'>;
+  token: TokenMaterial | { readonly says: string } | undefined;
+  attested: { readonly podUid: string } | undefined;
+  mismatch: { readonly podUid: string; readonly finding: Finding } | undefined;
+  seeded: { readonly podUid: string; readonly containerId: string | undefined } | undefined;
+  seeding: 'conflict' | { readonly failedAt: number; readonly says: string } | undefined;
+  probe: Probe | undefined;
+  /** What was rendered last, and of what. */
+  rendered: { readonly inputs: readonly unknown[]; readonly pool: RenderedPool } | undefined;
+  /** UID of the claim whose deletion was asked for. */
+  deleting: string | undefined;
+  recycling: { count: number; at: number };
+  /** What the server refused to let us do, until it lets us. */
+  refused: string | undefined;
+}
+
+export function createMemory(): PoolMemory {
+  return {
+    auth: new Map(),
+    token: undefined,
+    attested: undefined,
+    mismatch: undefined,
+    seeded: undefined,
+    seeding: undefined,
+    probe: undefined,
+    rendered: undefined,
+    deleting: undefined,
+    recycling: { count: 0, at: 0 },
+    refused: undefined,
+  };
+}
+
+/** A Pod tells the id of its container later than its address; the first one that it tells is the one that was seeded. */
+export function learnContainer(memory: PoolMemory, pods: readonly PodView[]): void {
+  const { seeded } = memory;
+  if (!seeded || seeded.containerId !== undefined) return;
+  const containerId = pods.find(({ uid }) => uid === seeded.podUid)?.containerId;
+  if (containerId !== undefined) memory.seeded = { ...seeded, containerId };
+}
+
+/** Nothing that was known of an instance holds for the next one. */
+export function forgetInstance(memory: PoolMemory): void {
+  memory.attested = undefined;
+  memory.mismatch = undefined;
+  memory.seeded = undefined;
+  memory.seeding = undefined;
+  memory.probe = undefined;
+}

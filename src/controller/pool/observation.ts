@@ -1,0 +1,135 @@
+import type { Manifest, RuntimePool } from '../../api/index.js';
+import type { DeployedIdentity } from '../../domain/deployed.js';
+import type { Finding } from '../../lib/errors.js';
+import type { Capabilities, Status } from '../../harness/introspection.js';
+import type { RenderedPool } from '../../render/instantiate.js';
+import type { ClassVerdict } from '../classes.js';
+
+/** Everything that the next step of a pool depends on, as a plain value. */
+export interface PoolObservation {
+  readonly pool: RuntimePool;
+  /** Why the pool cannot be run at all. */
+  readonly problem: Finding | undefined;
+  readonly poolClass: ClassVerdict;
+  /** The operator's switch for the provider. */
+  readonly enabled: boolean;
+  /** Kinds of the provider that the server does not know. */
+  readonly missingKinds: readonly string[];
+  /** Epoch of this leadership. */
+  readonly epoch: number;
+  readonly demand: Demand;
+  /** Milliseconds without demand after which a pool is not wanted any more. */
+  readonly idleTtl: number;
+  readonly credentials: CredentialsState;
+  /** What should stand in the cluster; absent while credentials are not known. */
+  readonly rendered: RenderedPool | undefined;
+  /** In the order in which it is applied; empty while nothing is rendered. */
+  readonly isolation: readonly IsolationObject[];
+  readonly template: TemplateView | undefined;
+  readonly warmPool: ChildView | undefined;
+  readonly claim: ClaimView | undefined;
+  readonly sandbox: Manifest | undefined;
+  /** All Pods of this pool that are there, finished and dying ones included. */
+  readonly pods: readonly PodView[];
+  /** Secrets of this pool that are of no use any more. */
+  readonly staleSecrets: readonly Manifest[];
+  /** What would outlive the pool: isolation and Secrets, by the label of its UID. */
+  readonly remains: readonly Manifest[];
+  readonly recorded: RecordedState;
+  readonly known: KnownOfInstance;
+  readonly recycling: { readonly count: number; readonly at: number };
+}
+
+/** What Tasks want of a pool. */
+export interface Demand {
+  /** Tasks that are not settled. */
+  readonly active: number;
+  readonly queued: number;
+  readonly finalizing: number;
+  /** Milliseconds since 1970 of the last demand: asked for, or settled. */
+  readonly lastAt: number;
+}
+
+/** Private Secrets of the current epoch, and the token of the provider proxy. Values are never here. */
+export type CredentialsState =
+  /** Must be read before anything can be said. */
+  | { readonly state: 'unread' }
+  /** None was published for this epoch. */
+  | { readonly state: 'unpublished' }
+  /** The pool names a Secret that is gone. */
+  | { readonly state: 'lost' }
+  /** There is no usable token, or a Secret that is not ours stands where ours should. */
+  | { readonly state: 'unusable'; readonly says: string }
+  | { readonly state: 'ready'; readonly authSecretUid: string; readonly tokenGeneration: string };
+
+export interface IsolationObject {
+  readonly wanted: Manifest;
+  readonly state: 'absent' | 'whole' | 'changed' | 'foreign';
+  readonly live: Manifest | undefined;
+}
+
+interface ChildView {
+  readonly live: Manifest;
+  readonly owned: boolean;
+  /** As it is rendered. */
+  readonly whole: boolean;
+}
+
+export interface TemplateView extends ChildView {
+  readonly specDigest: string;
+  /** What its annotation says; a rendered template with another one is another rollout. */
+  readonly revision: string | undefined;
+}
+
+export interface ClaimView extends ChildView {
+  readonly deleting: boolean;
+  readonly verdict: ClaimVerdict;
+}
+
+/** What the claim's condition says about it; `open`: it may still become ready, and `says` why it is not. Source: provider.md §4.3. */
+export type ClaimVerdict =
+  { readonly state: 'open'; readonly says?: string } | { readonly state: 'refused' | 'ended'; readonly says: string };
+
+export interface PodView {
+  readonly live: Manifest;
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  /** It has an address, is not finished and not being deleted: it may be an instance. */
+  readonly address: string | undefined;
+  readonly deleting: boolean;
+  readonly finished: boolean;
+  readonly ready: boolean;
+  /** Changes when the container is started again. */
+  readonly containerId: string | undefined;
+  /** A reason that does not pass by itself soon: `ErrImagePull`, `CrashLoopBackOff` … */
+  readonly waiting: string | undefined;
+  readonly unschedulable: { readonly reason: string; readonly message: string } | undefined;
+  readonly identity: DeployedIdentity | undefined;
+}
+
+/** What annotations of the pool record. */
+export interface RecordedState {
+  readonly templateDigest: string | undefined;
+  readonly instance: { readonly authSecretUID: string; readonly workloadUID: string } | 'unreadable' | undefined;
+}
+
+/** What is known of the one instance; lost with the process, and found out again. */
+interface KnownOfInstance {
+  /** UID of the Pod whose chain was compared, uncached. */
+  readonly attested: string | undefined;
+  /** The watched chain differs from what was attested. */
+  readonly suspect: boolean;
+  /** What the last comparison found different. */
+  readonly mismatch: { readonly podUid: string; readonly finding: Finding } | undefined;
+  readonly seeded: { readonly podUid: string; readonly containerId: string | undefined } | undefined;
+  readonly seeding: 'conflict' | { readonly failedAt: number; readonly says: string } | undefined;
+  /** Credentials of the instance's own epoch can be had. */
+  readonly authenticated: 'unread' | 'lost' | 'ready';
+  readonly probe: Probe | undefined;
+}
+
+/** The last look at the instance. */
+export type Probe =
+  | { readonly podUid: string; readonly at: number; readonly capabilities: Capabilities; readonly status: Status }
+  | { readonly podUid: string; readonly at: number; readonly error: string; readonly failingSince: number };

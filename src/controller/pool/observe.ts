@@ -1,0 +1,292 @@
+import type { Manifest, RuntimePool, RuntimePoolClassSpec, Task } from '../../api/index.js';
+import { attest, claimMatches, isOwned } from '../../domain/attestation.js';
+import { resolveFacts } from '../../domain/facts.js';
+import { frozenByPool } from '../../domain/frozen.js';
+import { annotationKeys, authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
+import { baseName, poolKey, workspaceNames } from '../../domain/names.js';
+import { classProblem, poolProblem } from '../../domain/pool-problem.js';
+import { canonicalJson } from '../../lib/canonical-json.js';
+import { isObject, valueAt } from '../../lib/json.js';
+import { remembered } from '../../lib/remember.js';
+import { digestOf } from '../../lib/sha256.js';
+import type { CompiledPool } from '../../render/compile.js';
+import { instantiate } from '../../render/instantiate.js';
+import type { RenderedPool } from '../../render/instantiate.js';
+import type { ClassVerdict, Classes } from '../classes.js';
+import { providerKinds, watchedKinds } from '../world.js';
+import type { Watched, World } from '../world.js';
+import { claimVerdict } from './claim-verdict.js';
+import { differs } from './differs.js';
+import type { AuthMaterial, PoolMemory, TokenMaterial } from './memory.js';
+import type {
+  ClaimView,
+  CredentialsState,
+  Demand,
+  IsolationObject,
+  PodView,
+  PoolObservation,
+  RecordedState,
+  TemplateView,
+} from './observation.js';
+import { podView } from './pod-view.js';
+
+export interface ObserverOptions {
+  readonly world: World;
+  readonly classes: Classes;
+  readonly enabled: boolean;
+  readonly runtimeNamespace: string;
+  readonly idleTtl: number;
+  readonly epoch: number;
+}
+
+/** Puts together what is known of a pool; reads nothing from the server. `undefined` = there is no such pool. */
+export function observePool(options: ObserverOptions, key: string, memory: PoolMemory): PoolObservation | undefined {
+  const { world, classes, epoch, runtimeNamespace } = options;
+  const pool = world.pools.get(key) as unknown as RuntimePool | undefined;
+  if (!pool) return undefined;
+  const labels = labelsOf(pool);
+  const { templateName, warmPoolName, claimName } = workspaceNames(baseName(labels.poolNamespace, labels.poolName));
+  const at = (name: string) => `${runtimeNamespace}/${name}`;
+  const common = commonLabels(labels);
+  const own = (object: Manifest) => isOwned(object, runtimeNamespace, common);
+  const poolClass = classOf(pool, classes);
+  const compiled = poolClass.state === 'ready' ? poolClass.compiled : undefined;
+  const credentials = credentialsOf(pool, epoch, memory);
+  const rendered = compiled && credentials.state === 'ready' ? renderedOf(pool, compiled, epoch, memory) : undefined;
+  const pods = ownPods(world.pods, labels.poolUid, at(claimName));
+  const [template, warmPool, claim, sandbox] = [
+    world.templates.get(at(templateName)),
+    world.warmPools.get(at(warmPoolName)),
+    world.claims.get(at(claimName)),
+    world.sandboxes.get(at(claimName)),
+  ];
+  const attested = memory.attested?.podUid;
+  const pod = pods.find(({ uid }) => uid === attested);
+  return {
+    pool,
+    problem: problemOf(pool) ?? (compiled && namespaceProblem(pool, runtimeNamespace, compiled.spec)),
+    poolClass,
+    enabled: options.enabled,
+    missingKinds: providerKinds.filter((name) => world[name].missing()).map((name) => watchedKinds[name].kind),
+    epoch,
+    demand: demandOf(pool, world.tasks),
+    idleTtl: options.idleTtl,
+    credentials,
+    rendered,
+    isolation: (rendered?.isolation ?? []).map((wanted) => isolationState(world, wanted, own)),
+    template: template && templateView(template, own(template), rendered),
+    warmPool: warmPool && {
+      live: warmPool,
+      owned: own(warmPool),
+      whole:
+        rendered === undefined || rendered.workload.every((one) => one.kind !== 'SandboxWarmPool' || !changedFrom(warmPool, one)),
+    },
+    claim: claim && claimView(claim, own(claim), warmPoolName, memory),
+    sandbox,
+    pods,
+    staleSecrets: credentials.state === 'ready' ? staleSecrets(world.secrets.list().filter(own), epoch, memory) : [],
+    remains: [world.services, world.policies, world.budgets, world.secrets].flatMap((watched) => watched.list().filter(own)),
+    recorded: recordedState(pool),
+    known: {
+      attested,
+      suspect: Boolean(
+        attested !== undefined && template && claim && sandbox && pod && chainDiffers(pod.live, template, claim, sandbox),
+      ),
+      mismatch: memory.mismatch,
+      seeded: memory.seeded,
+      seeding: memory.seeding,
+      authenticated: authenticated(pool, pods, memory),
+      probe: memory.probe,
+    },
+    recycling: { ...memory.recycling },
+  };
+}
+
+export function labelsOf({ metadata }: RuntimePool) {
+  const [poolNamespace, poolName] = [metadata.namespace ?? '', metadata.name];
+  return { poolNamespace, poolName, poolUid: metadata.uid ?? '', poolKey: poolKey(poolNamespace, poolName) };
+}
+
+/** A pool is only ever rendered from the class as it was when the pool was made. */
+function classOf(pool: RuntimePool, classes: Classes): ClassVerdict {
+  const verdict = classes.of(pool.spec.runtime.profile.providerKind);
+  if (verdict.state !== 'ready') return verdict;
+  const [, recorded] = (pool.metadata.annotations?.[annotationKeys.poolClass] ?? '').split('@');
+  if (recorded !== verdict.digest) {
+    const says = `the pool was made from digest ${recorded ?? 'none'} of its class, which is ${verdict.digest} now`;
+    return { state: 'drifted', name: verdict.name, says };
+  }
+  return verdict;
+}
+
+function namespaceProblem(pool: RuntimePool, runtimeNamespace: string, spec: RuntimePoolClassSpec) {
+  if (pool.spec.runtimeNamespace !== runtimeNamespace)
+    return {
+      at: `RuntimePool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`,
+      field: 'spec.runtimeNamespace',
+      found: pool.spec.runtimeNamespace,
+      allowed: `${runtimeNamespace}: another namespace is not permitted`,
+    };
+  return classProblem(pool, spec);
+}
+
+function credentialsOf(pool: RuntimePool, epoch: number, { auth, token }: PoolMemory): CredentialsState {
+  if (token === undefined) return { state: 'unread' };
+  if ('says' in token) return { state: 'unusable', says: token.says };
+  const published = pool.metadata.annotations?.[authSecretAnnotation(epoch)];
+  if (published === undefined) return { state: 'unpublished' };
+  const material = auth.get(epoch);
+  if (material === 'lost') return { state: 'lost' };
+  if (!material || `${material.secretName}/${material.secretUid}` !== published) return { state: 'unread' };
+  return { state: 'ready', authSecretUid: material.secretUid, tokenGeneration: token.generation };
+}
+
+// Most looks at a pool find most objects as they were: what follows from them alone is not computed again.
+const chainDiffers = remembered((pod: Manifest, template: Manifest, claim: Manifest, sandbox: Manifest) =>
+  Boolean(attest({ template, claim, sandbox, pod })),
+);
+const changedFrom = remembered((live: Manifest, wanted: Manifest) => differs(wanted, live));
+const viewOf = remembered(podView);
+const problemOf = remembered(poolProblem);
+const templateDigest = remembered(digestOfSpec);
+
+/** What is rendered depends on the pool's spec, which has a generation, and not on what else is written into the pool. */
+function renderedOf(pool: RuntimePool, compiled: CompiledPool, epoch: number, memory: PoolMemory): RenderedPool | undefined {
+  const { auth, token } = memory;
+  const material = auth.get(epoch);
+  if (!material || material === 'lost' || !token || 'says' in token || classProblem(pool, compiled.spec)) return undefined;
+  const { uid, generation } = pool.metadata;
+  const inputs = [uid, generation, epoch, compiled, material, token];
+  const known = memory.rendered;
+  if (known?.inputs.every((input, index) => input === inputs[index])) return known.pool;
+  const rendered = render(pool, compiled, epoch, material, token);
+  memory.rendered = { inputs, pool: rendered };
+  return rendered;
+}
+
+function render(
+  pool: RuntimePool,
+  compiled: CompiledPool,
+  epoch: number,
+  material: AuthMaterial,
+  token: TokenMaterial,
+): RenderedPool {
+  const { metadata, spec } = pool;
+  const identity = {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    generation: metadata.generation ?? 0,
+    trustNamespace: spec.trustDomain.namespace,
+    profile: spec.runtime.profile,
+  };
+  const facts = resolveFacts(
+    identity,
+    { controllerEpoch: epoch, tokenGeneration: token.generation },
+    {
+      authSecret: { name: material.secretName },
+      providerSecret: { name: token.secretName },
+      nonce: material.nonce,
+      publicKey: material.publicKey,
+    },
+  );
+  return instantiate(compiled, facts, frozenByPool(spec));
+}
+
+function isolationState(world: World, wanted: Manifest, own: (object: Manifest) => boolean): IsolationObject {
+  const kinds: readonly Watched[] = [world.services, world.policies, world.budgets];
+  const watched = kinds.find(({ kind }) => kind.kind === wanted.kind);
+  const live = watched?.get(`${wanted.metadata.namespace ?? ''}/${wanted.metadata.name}`);
+  if (!live || live.metadata.deletionTimestamp !== undefined) return { wanted, live: undefined, state: 'absent' };
+  if (!own(live)) return { wanted, live, state: 'foreign' };
+  return { wanted, live, state: changedFrom(live, wanted) ? 'changed' : 'whole' };
+}
+
+function templateView(live: Manifest, owned: boolean, rendered: RenderedPool | undefined): TemplateView {
+  const wanted = rendered?.workload.find(({ kind }) => kind === 'SandboxTemplate');
+  const path = ['spec', 'podTemplate', 'metadata', 'annotations', annotationKeys.templateRevision];
+  const revision = valueAt(live, path);
+  return {
+    live,
+    owned,
+    whole: wanted !== undefined && !changedFrom(live, wanted),
+    specDigest: templateDigest(live),
+    revision: typeof revision === 'string' ? revision : undefined,
+  };
+}
+
+/** What the integrity record of a template is taken over: its spec as it is stored. */
+function digestOfSpec(template: Manifest): string {
+  return digestOf(canonicalJson(template['spec'] ?? null));
+}
+
+function claimView(live: Manifest, owned: boolean, warmPoolName: string, memory: PoolMemory): ClaimView {
+  const deleting = live.metadata.deletionTimestamp !== undefined || live.metadata.uid === memory.deleting;
+  return { live, owned, whole: claimMatches(live, warmPoolName), deleting, verdict: claimVerdict(live) };
+}
+
+/** By label, and the one of the claim's name, so that a Pod that lost its labels is not taken for gone. */
+function ownPods(pods: Watched, poolUid: string, claimKey: string): readonly PodView[] {
+  const labelled = pods.list().filter(({ metadata }) => metadata.labels?.[labelKeys.poolUid] === poolUid);
+  const named = pods.get(claimKey);
+  const all = named && !labelled.includes(named) ? [...labelled, named] : labelled;
+  return all.map((pod) => viewOf(pod));
+}
+
+function staleSecrets(own: readonly Manifest[], epoch: number, { auth, token }: PoolMemory): readonly Manifest[] {
+  const material = auth.get(epoch);
+  const current = [
+    material && material !== 'lost' ? material.secretName : undefined,
+    token && 'secretName' in token ? token.secretName : undefined,
+  ];
+  return own.filter(({ metadata }) => !current.includes(metadata.name) && metadata.deletionTimestamp === undefined);
+}
+
+function recordedState({ metadata }: RuntimePool): RecordedState {
+  const annotations = metadata.annotations ?? {};
+  return {
+    templateDigest: annotations[annotationKeys.templateIntegrity],
+    instance: instanceBinding(annotations[annotationKeys.instanceBinding]),
+  };
+}
+
+function instanceBinding(text: string | undefined): RecordedState['instance'] {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value)) return 'unreadable';
+    const { authSecretUID, workloadUID } = value;
+    return typeof authSecretUID === 'string' && typeof workloadUID === 'string' ? { authSecretUID, workloadUID } : 'unreadable';
+  } catch {
+    return 'unreadable';
+  }
+}
+
+function authenticated({ status }: RuntimePool, pods: readonly PodView[], { auth }: PoolMemory): 'unread' | 'lost' | 'ready' {
+  const identity = pods.find(({ uid }) => uid === status?.activeInstance?.podUID)?.identity;
+  const material = identity && auth.get(identity.controllerEpoch);
+  if (material === 'lost') return 'lost';
+  return material ? 'ready' : 'unread';
+}
+
+const settled: readonly string[] = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'];
+
+/** Counts the Tasks of a pool. Source: workload.md §7.12. */
+function demandOf(pool: RuntimePool, tasks: Watched): Demand {
+  const own = (tasks.list() as unknown as readonly Task[]).filter(
+    ({ metadata }) =>
+      metadata.namespace === pool.metadata.namespace && metadata.labels?.[labelKeys.taskPool] === pool.metadata.name,
+  );
+  const states = own.map(({ status }) => status?.execution?.state);
+  const asked = Date.parse(pool.metadata.annotations?.[annotationKeys.lastDemandAt] ?? '');
+  const settledAt = own.flatMap(({ status }) =>
+    settled.includes(status?.execution?.state ?? '') ? [Date.parse(status?.execution?.lastTransitionTime ?? '')] : [],
+  );
+  return {
+    active: states.filter((state) => state === undefined || !settled.includes(state)).length,
+    queued: states.filter((state) => state === 'Queued' || state === 'Reserved').length,
+    finalizing: states.filter((state) => state === 'Settling').length,
+    // Without a readable time nothing is ever reaped.
+    lastAt: Math.max(asked, ...settledAt),
+  };
+}

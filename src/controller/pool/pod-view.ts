@@ -1,0 +1,54 @@
+import type { Manifest } from '../../api/index.js';
+import { deployedIdentity } from '../../domain/deployed.js';
+import type { PodView } from './observation.js';
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly podIP?: string;
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason?: string;
+    readonly message?: string;
+  }[];
+  readonly containerStatuses?: readonly {
+    readonly containerID?: string;
+    readonly state?: { readonly waiting?: { readonly reason?: string } };
+  }[];
+}
+
+/** Reasons of a waiting container that need somebody. Source: workload.md §7.4. */
+const stuck: readonly string[] = [
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'CreateContainerConfigError',
+  'RunContainerError',
+  'CrashLoopBackOff',
+];
+
+export function podView(pod: Manifest): PodView {
+  const { phase, podIP, conditions = [], containerStatuses = [] } = (pod['status'] ?? {}) as PodStatus;
+  const deleting = pod.metadata.deletionTimestamp !== undefined;
+  const finished = phase === 'Succeeded' || phase === 'Failed';
+  const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
+  const [container] = containerStatuses;
+  const waiting = container?.state?.waiting?.reason;
+  return {
+    live: pod,
+    uid: pod.metadata.uid ?? '',
+    name: pod.metadata.name,
+    namespace: pod.metadata.namespace ?? '',
+    address: deleting || finished || podIP === '' ? undefined : podIP,
+    deleting,
+    finished,
+    ready: !deleting && phase === 'Running' && conditions.some(({ type, status }) => type === 'Ready' && status === 'True'),
+    containerId: container?.containerID,
+    waiting: waiting !== undefined && stuck.includes(waiting) ? waiting : undefined,
+    unschedulable:
+      scheduled?.status === 'False'
+        ? { reason: scheduled.reason ?? 'SchedulingFailed', message: scheduled.message ?? '' }
+        : undefined,
+    identity: deployedIdentity(pod),
+  };
+}

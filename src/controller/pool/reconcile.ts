@@ -1,0 +1,179 @@
+import type { Manifest, RuntimePool } from '../../api/index.js';
+import { watchedKinds } from '../world.js';
+import type { Classes } from '../classes.js';
+import { KubeError } from '../../kube/errors.js';
+import type { KubeEvent } from '../../kube/events.js';
+import { mergePatch } from '../../kube/patch.js';
+import type { WorkResult } from '../../kube/workqueue.js';
+import { mergeChange } from '../../lib/json.js';
+import type { JsonObject } from '../../lib/json.js';
+import { perform } from './act.js';
+import type { Performed, PoolActOptions, PoolWork } from './act.js';
+import { decide } from './decide.js';
+import type { PoolEffect, StatusIntent } from './decision.js';
+import { ForeignObjectError } from './ensure.js';
+import { degraded } from './intents.js';
+import { createMemory, learnContainer } from './memory.js';
+import type { AuthMaterial, PoolMemory } from './memory.js';
+import type { PoolObservation } from './observation.js';
+import { observePool } from './observe.js';
+import { nextStatus } from './status.js';
+
+export interface PoolReconcilerOptions extends Omit<PoolActOptions, 'refOf'> {
+  readonly classes: Classes;
+  /** The operator's switch for the provider. */
+  readonly enabled: boolean;
+  readonly idleTtl: number;
+  readonly record: (event: KubeEvent) => void;
+  readonly onStatus: (pool: RuntimePool) => void;
+}
+
+export interface PoolReconciler {
+  readonly reconcile: (key: string, signal: AbortSignal) => Promise<WorkResult>;
+  /** Credentials of a pool's instance; `undefined` when they are not known in this process. Never to be written anywhere. */
+  readonly credentialsOf: (key: string, epoch: number) => AuthMaterial | undefined;
+  /** The instance changed by what was asked of it: it is looked at again. */
+  readonly lookAgain: (key: string) => void;
+}
+
+/** Steps that one run takes before others get their turn. */
+const mostSteps = 40;
+const watchedFor = 1_000;
+/** Milliseconds of serving after which earlier failures are forgiven. */
+const forgivenAfter = 300_000;
+
+/** Runs pools: observe, decide, write the status, act, and again, until nothing is to be done at once. */
+export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconciler {
+  const memories = new Map<string, { readonly uid: string; readonly memory: PoolMemory }>();
+  const act: PoolActOptions = {
+    ...options,
+    refOf: ({ metadata }) => ({ ...watchedKinds.pools, namespace: metadata.namespace ?? '', name: metadata.name }),
+  };
+
+  /** What is remembered of the pool of that name belongs to that pool only, not to another of its name. */
+  function memoryOf(key: string): PoolMemory {
+    const uid = options.world.pools.get(key)?.metadata.uid ?? '';
+    const known = memories.get(key);
+    if (known?.uid === uid) return known.memory;
+    const memory = createMemory();
+    memories.set(key, { uid, memory });
+    return memory;
+  }
+
+  async function reconcile(key: string, signal: AbortSignal): Promise<WorkResult> {
+    if (!options.world.pools.get(key)) {
+      memories.delete(key);
+      return undefined;
+    }
+    const memory = memoryOf(key);
+    // A token that could not be used may have been mended.
+    if (memory.token && 'says' in memory.token) memory.token = undefined;
+    try {
+      return await steps(key, memory, signal);
+    } catch (error) {
+      return await failed(key, memory, error, signal);
+    }
+  }
+
+  async function steps(key: string, memory: PoolMemory, signal: AbortSignal): Promise<WorkResult> {
+    let last = '';
+    for (let step = 0; step < mostSteps && !signal.aborted; step++) {
+      const o = observePool(options, key, memory);
+      if (!o) return undefined;
+      learnContainer(memory, o.pods);
+      const decision = decide(o, options.clock.now());
+      // What is tried in vain again and again would be announced again and again.
+      const vain = decision.effect !== undefined && decision.effect.do === memory.refused;
+      const pool = decision.status && !vain ? await writeStatus(o, decision.status, signal) : o.pool;
+      if (decision.status?.lifecycle === 'Serving' && options.clock.now() - memory.recycling.at > forgivenAfter)
+        memory.recycling = { count: 0, at: 0 };
+      if (!decision.effect) {
+        if (decision.wait === 0) continue;
+        return decision.wait === undefined ? undefined : { requeueAfter: decision.wait };
+      }
+      last = decision.effect.do;
+      const work: PoolWork = {
+        options: act,
+        // What was decided on, and our own status: an effect on a pool that someone else wrote since is a conflict.
+        o: { ...o, pool },
+        compiled: o.poolClass.state === 'ready' ? o.poolClass.compiled : undefined,
+        memory,
+        signal,
+      };
+      if ((await attempt(work, decision.effect)) === 'watch') return { requeueAfter: watchedFor };
+    }
+    // What is done again and again without an end is a defect; the queue makes its waits longer and longer.
+    if (!signal.aborted) throw new Error(`pool ${key} does not settle: ${last} is done over and over`);
+    return undefined;
+  }
+
+  async function attempt(work: PoolWork, effect: PoolEffect): Promise<Performed> {
+    const { memory } = work;
+    try {
+      const performed = await perform(work, effect);
+      if (memory.refused === effect.do) memory.refused = undefined;
+      return performed;
+    } catch (error) {
+      if (isLasting(error)) memory.refused = effect.do;
+      throw error;
+    }
+  }
+
+  /** @returns the pool with its new status */
+  async function writeStatus(o: PoolObservation, intent: StatusIntent, signal: AbortSignal): Promise<RuntimePool> {
+    const before = (o.pool.status ?? {}) as JsonObject;
+    const after = nextStatus(o, intent, options.clock.now());
+    const change = mergeChange(before, after);
+    if (!change) return o.pool;
+    const { object } = await mergePatch(
+      options.client,
+      act.refOf(o.pool),
+      { status: change },
+      {
+        manager: options.statusManager,
+        resourceVersion: o.pool.metadata.resourceVersion ?? '',
+        subresource: 'status',
+        signal,
+      },
+    );
+    options.world.pools.wrote(object);
+    options.onStatus(object as unknown as RuntimePool);
+    if (o.pool.status?.lifecycle !== intent.lifecycle) tell(object, intent);
+    return object as unknown as RuntimePool;
+  }
+
+  function tell(pool: Manifest, { lifecycle, message }: StatusIntent): void {
+    if (!told.includes(lifecycle)) return;
+    const type = lifecycle === 'Degraded' || lifecycle === 'Ambiguous' ? 'Warning' : 'Normal';
+    options.record({ regarding: pool, type, reason: lifecycle, action: 'Reconcile', note: message });
+  }
+
+  /** What was refused is said; what is only out of date is looked at again. */
+  async function failed(key: string, memory: PoolMemory, error: unknown, signal: AbortSignal): Promise<WorkResult> {
+    if (error instanceof KubeError && error.code === 'conflict') return { requeueAfter: 20 };
+    const o = isLasting(error) ? observePool(options, key, memory) : undefined;
+    if (!o) throw error;
+    await writeStatus(o, degraded((error as Error).message, o.pool.status?.activeInstance ? 'keep' : 'none'), signal);
+    return { requeueAfter: 10_000 };
+  }
+
+  return {
+    reconcile,
+    credentialsOf: (key, epoch) => {
+      const material = memories.get(key)?.memory.auth.get(epoch);
+      return material === 'lost' ? undefined : material;
+    },
+    lookAgain: (key) => {
+      const memory = memories.get(key)?.memory;
+      if (memory) memory.probe = undefined;
+    },
+  };
+}
+
+const told: readonly string[] = ['Serving', 'Stopped', 'Degraded', 'Ambiguous'];
+
+/** The server understood the request and does not want it: quota, admission, RBAC, validation. Or something foreign is in the way. */
+function isLasting(error: unknown): boolean {
+  if (error instanceof ForeignObjectError) return true;
+  return error instanceof KubeError && ['forbidden', 'invalid', 'kind-missing'].includes(error.code);
+}

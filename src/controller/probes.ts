@@ -1,0 +1,97 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CodedError } from '../lib/errors.js';
+import type { Metrics } from './metrics.js';
+
+export interface ProbesOptions {
+  /** On all addresses of the Pod. 0 takes any that is free. */
+  readonly port: number;
+  /** Whether the process can do its part; a standby can. */
+  readonly ready: () => boolean;
+  readonly metrics: Pick<Metrics, 'expose'>;
+}
+
+/** An open port with `/healthz`, `/readyz` and `/metrics`. */
+export interface Probes {
+  readonly port: number;
+  /** Ends connections too, also those in use. May be called often. */
+  readonly close: () => Promise<void>;
+}
+
+/** The port cannot be opened. */
+export class ProbesError extends CodedError<'port-unusable'> {}
+
+interface Answer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly text: string;
+}
+
+/**
+ * Answers the kubelet and a scraper: `/healthz` says that the event loop turns, `/readyz` what `ready` says, `/metrics` all series. Everything
+ * else is 404. Nothing that a request brings is read.
+ */
+export async function startProbes({ port, ready, metrics }: ProbesOptions): Promise<Probes> {
+  const answers: Readonly<Record<string, () => Answer | Promise<Answer>>> = {
+    '/healthz': () => ({ status: 200, text: 'ok\n' }),
+    '/readyz': () => (ready() ? { status: 200, text: 'ok\n' } : { status: 503, text: 'not ready\n' }),
+    '/metrics': async () => ({ status: 200, ...(await metrics.expose()) }),
+  };
+
+  async function answer({ method, url = '' }: IncomingMessage): Promise<Answer> {
+    const [path = ''] = url.split('?');
+    const known = method === 'GET' && Object.hasOwn(answers, path) ? answers[path] : undefined;
+    try {
+      return (await known?.()) ?? { status: 404, text: 'not found\n' };
+    } catch {
+      return { status: 500, text: 'failed\n' };
+    }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { status, contentType = 'text/plain; charset=utf-8', text } = await answer(request);
+    response.writeHead(status, {
+      'content-type': contentType,
+      'content-length': Buffer.byteLength(text),
+      'cache-control': 'no-store',
+    });
+    response.end(text);
+  }
+
+  const server = createServer(
+    { maxHeaderSize: 8 * 1024, headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 30_000 },
+    (request, response) => {
+      void respond(request, response);
+    },
+  );
+  server.maxConnections = 100;
+  await new Promise<void>((resolve, reject) => {
+    server.on('error', (cause: NodeJS.ErrnoException) => {
+      reject(
+        new ProbesError(
+          'port-unusable',
+          {
+            at: 'controller',
+            field: '--probe-port',
+            found: port,
+            allowed: `a port that can be opened (${cause.code ?? cause.message})`,
+          },
+          { cause },
+        ),
+      );
+    });
+    server.listen(port, resolve);
+  });
+  let closed: Promise<void> | undefined;
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      (closed ??= new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      })),
+  };
+}

@@ -1,0 +1,267 @@
+import type { Agent, RuntimePool, Task, TaskStatus } from '../../api/index.js';
+import { refusedStatus, queuedStatus } from '../../domain/admission/project.js';
+import { annotationKeys, finalizers, labelKeys } from '../../domain/labels.js';
+import type { Plan } from '../../domain/plan.js';
+import { poolMismatch } from '../../domain/pool-match.js';
+import { attemptDigest, bind, freeze } from '../../domain/snapshot.js';
+import type { Thawed } from '../../domain/thaw.js';
+import { get } from '../../kube/client.js';
+import type { KubeClient } from '../../kube/client.js';
+import type { Clock } from '../../kube/clock.js';
+import { create } from '../../kube/create.js';
+import { KubeError } from '../../kube/errors.js';
+import type { KubeEvent } from '../../kube/events.js';
+import { mergePatch } from '../../kube/patch.js';
+import type { JsonObject } from '../../lib/json.js';
+import { isObject } from '../../lib/json.js';
+import { renderRuntimePool } from '../../render/runtime-pool.js';
+import { watchedKinds } from '../world.js';
+import type { World } from '../world.js';
+import type { TaskEffect } from './decision.js';
+import type { TaskMemory } from './memory.js';
+import type { TaskObservation } from './observation.js';
+import { promptSource } from './observe.js';
+import { readReceipt } from './result.js';
+import { readSnapshot, storeSnapshot } from './snapshot-secret.js';
+import { ended, timestamp, undelivered } from './status.js';
+import { patchTask, writeTaskStatus } from './write.js';
+
+export interface TaskActOptions {
+  readonly client: KubeClient;
+  readonly world: World;
+  readonly manager: string;
+  readonly epoch: number;
+  readonly clock: Clock;
+  readonly record: (event: KubeEvent) => void;
+  /** Runs an attempt beside everything else. */
+  readonly start: (o: TaskObservation, memory: TaskMemory) => void;
+  /** Deletes the session that a settled attempt left behind. */
+  readonly cleanSession: (o: TaskObservation, signal: AbortSignal) => Promise<void>;
+  /** UID of a namespace; namespaces are asked for once. */
+  readonly namespaceUid: (name: string, signal: AbortSignal) => Promise<string>;
+}
+
+export interface TaskWork {
+  readonly options: TaskActOptions;
+  readonly o: TaskObservation;
+  readonly memory: TaskMemory;
+  readonly signal: AbortSignal;
+}
+
+/** Performs one effect. Decides nothing; whatever it throws is tried again. */
+export async function perform(work: TaskWork, effect: TaskEffect): Promise<void> {
+  const { o, options, memory, signal } = work;
+  const now = options.clock.now();
+  switch (effect.do) {
+    case 'read-agent':
+      memory.agent = { found: await readAgent(work) };
+      return;
+    case 'read-system-prompt':
+      memory.systemPrompt = await readSystemPrompt(work);
+      return;
+    case 'refuse': {
+      const status = refusedStatus(o.task, effect.refusal, o.hosting.defaultProvider, timestamp(now));
+      const task = await writeTaskStatus(options, o.task, { ...o.task.status, ...status }, signal);
+      const reason = status.executionWorkspace?.reason ?? effect.refusal.reason ?? 'TaskRefused';
+      tell(options, task, 'Warning', reason, 'Admit', status.message ?? '');
+      return;
+    }
+    case 'take':
+      await take(work, effect.plan);
+      return;
+    case 'bind':
+      await bindTask(work, effect.plan, effect.agent);
+      return;
+    case 'read-snapshot': {
+      const id = o.task.status?.agentExecutionBinding?.snapshot.id ?? '';
+      memory.snapshot = { id, body: await readSnapshot(options.client, o.task, id, signal) };
+      memory.thawed = undefined;
+      return;
+    }
+    case 'queue':
+      await queue(work, effect.recovered);
+      return;
+    case 'start':
+      options.start(o, memory);
+      return;
+    case 'say':
+      await writeTaskStatus(options, o.task, withMessage(o.task.status ?? {}, effect.message), signal);
+      return;
+    case 'settle': {
+      const task = await writeTaskStatus(options, o.task, ended(o.task, effect.ending, now), signal);
+      tell(options, task, 'Warning', effect.ending.reason, 'Settle', effect.ending.message);
+      return;
+    }
+    case 'settle-from-record':
+      await settleFromRecord(work);
+      return;
+    case 'cancel':
+      memory.cancel?.(effect.reason);
+      return;
+    case 'clean-session':
+      await options.cleanSession(o, signal);
+      return;
+    case 'release': {
+      const left = (o.task.metadata.finalizers ?? []).filter((one) => one !== finalizers.task);
+      await patchTask(options, o.task, { finalizers: left }, signal);
+      return;
+    }
+  }
+}
+
+/** The receipt proves the answer; of the workspace nothing is proven any more. Source: dispatch.md §4.8. */
+async function settleFromRecord({ o, options, signal }: TaskWork): Promise<void> {
+  const receipt = await readReceipt(options.client, o.task, signal);
+  const { promptID, attempt } = o.task.status?.execution ?? {};
+  const own = receipt?.taskUID === o.task.metadata.uid && receipt?.promptID === promptID && receipt?.attempt === attempt;
+  const lost = 'the controller stopped while the prompt was settled';
+  const now = options.clock.now();
+  const status = own
+    ? undelivered(
+        o.task,
+        {
+          state: 'DeliveryConflict',
+          reason: 'RuntimeWorkspaceLost',
+          message: `${lost}: the agent answered, but whether it left the workspace as it was is not known`,
+        },
+        now,
+      )
+    : ended(o.task, { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `${lost}, and no receipt of it was left` }, now);
+  const task = await writeTaskStatus(options, o.task, status, signal);
+  tell(options, task, 'Warning', own ? 'RuntimeWorkspaceLost' : 'RuntimeLost', 'Settle', status.message ?? '');
+}
+
+function withMessage({ message: _before, ...status }: TaskStatus, message: string | undefined): TaskStatus {
+  return message === undefined ? status : { ...status, message };
+}
+
+export function tell(
+  { record }: Pick<TaskActOptions, 'record'>,
+  task: Task,
+  type: KubeEvent['type'],
+  reason: string,
+  action: string,
+  note: string,
+): void {
+  record({ regarding: task, type, reason, action, note });
+}
+
+async function readAgent({ o, options, signal }: TaskWork): Promise<Agent | undefined> {
+  const [namespace, name] = [o.task.metadata.namespace ?? '', o.task.spec.agentRef?.name ?? ''];
+  return (await get(options.client, { ...watchedKinds.agents, namespace, name }, { signal })) as unknown as Agent | undefined;
+}
+
+async function readSystemPrompt({ o, options, signal }: TaskWork): Promise<TaskMemory['systemPrompt']> {
+  const agent = o.agent === 'unread' ? undefined : o.agent;
+  const reference = agent?.spec.systemPrompt?.configMapRef;
+  const [namespace, name, key] = [agent?.metadata.namespace ?? '', reference?.name ?? '', reference?.key ?? ''];
+  const of = promptSource(agent);
+  const object = await get(options.client, { apiVersion: 'v1', kind: 'ConfigMap', namespace, name }, { signal });
+  const text = isObject(object?.['data']) ? object['data'][key] : undefined;
+  return { of, found: typeof text === 'string' ? { text } : { missing: `${name}/${key}` } };
+}
+
+/** One write before anything exists: who must clean up, for which pool, and since when it waits. */
+async function take({ o, options, signal }: TaskWork, plan: Plan): Promise<void> {
+  const { metadata } = o.task;
+  const change: JsonObject = {
+    finalizers: [...new Set([...(metadata.finalizers ?? []), finalizers.task])],
+    labels: { [labelKeys.taskPool]: plan.poolName },
+    annotations: { [annotationKeys.queuedAt]: metadata.annotations?.[annotationKeys.queuedAt] ?? timestamp(options.clock.now()) },
+  };
+  await patchTask(options, o.task, change, signal);
+}
+
+/** Snapshot first, then the binding that names it, by compare-and-set: a Task is bound once. Source: dispatch.md §3.4. */
+async function bindTask({ o, options, memory, signal }: TaskWork, plan: Plan, agent: Agent): Promise<void> {
+  const snapshot = freeze(o.task, agent, plan);
+  const namespaceUID = await options.namespaceUid(o.task.metadata.namespace ?? '', signal);
+  await storeSnapshot(options.client, o.task, snapshot, { manager: options.manager, signal });
+  const binding = { ...bind(o.task, agent, plan, snapshot, namespaceUID), boundAt: timestamp(options.clock.now()) };
+  const status = { ...o.task.status, phase: 'Pending' as const, agentExecutionBinding: binding };
+  await writeTaskStatus(options, o.task, status, signal);
+  memory.snapshot = { id: snapshot.id, body: snapshot.body };
+  memory.thawed = undefined;
+}
+
+/** Makes sure that the pool is there and wanted, and queues the attempt for exactly that pool. Source: dispatch.md §4.1, workload.md §2.10. */
+async function queue(work: TaskWork, recovered: boolean): Promise<void> {
+  const { o, options, signal } = work;
+  if (typeof o.frozen !== 'object' || 'problem' in o.frozen) return;
+  const { plan } = o.frozen;
+  const existed = o.pool;
+  const before = o.task.status ?? {};
+  const pool = await ensurePool(work, o.frozen);
+  if (!pool || poolMismatch(pool, plan)) return;
+  const poolUID = pool.metadata.uid ?? '';
+  const bound = before.execution?.runtimePoolUID;
+  const uid = o.task.metadata.uid ?? '';
+  const now = timestamp(options.clock.now());
+  const { activeInstance, lifecycle } = existed?.status ?? {};
+  // A pool that this Task itself had made is not one that it found.
+  const reused =
+    bound === poolUID ? before.executionWorkspace?.reused === true : activeInstance !== undefined && lifecycle !== 'Stopped';
+  const attempt = { controllerEpoch: options.epoch, taskUID: uid };
+  const queued = queuedStatus(plan, { uid: poolUID, reused }, attempt, now);
+  const binding = before.agentExecutionBinding;
+  const digests = { bindingDigest: binding?.bindingDigest ?? '', snapshotDigest: binding?.snapshot.digest ?? '' };
+  const execution = {
+    ...queued.execution,
+    requestDigest: attemptDigest(o.task, plan, digests, 1),
+    ...(recovered ? { reason: 'ControllerRestartRecovered' } : {}),
+  };
+  const task = await writeTaskStatus(options, o.task, withMessage({ ...before, ...queued, execution }, undefined), signal);
+  if (bound === undefined) tell(options, task, 'Normal', 'ACPTaskQueued', 'Queue', `queued for RuntimePool ${plan.poolName}`);
+  else if (bound !== poolUID)
+    tell(
+      options,
+      task,
+      'Normal',
+      'ACPRuntimePoolRebound',
+      'Queue',
+      `queued for RuntimePool ${plan.poolName}, which was made anew`,
+    );
+}
+
+async function ensurePool({ o, options, signal }: TaskWork, { plan }: Thawed): Promise<RuntimePool | undefined> {
+  const found = o.pool ?? (await createPool({ o, options, signal }, plan));
+  if (!found || found.spec.desiredReplicas === 1 || found.metadata.deletionTimestamp !== undefined) return found;
+  const { name, namespace = '', resourceVersion = '' } = found.metadata;
+  const change = {
+    metadata: { annotations: { [annotationKeys.lastDemandAt]: instantNow(options.clock) } },
+    spec: { desiredReplicas: 1 },
+  };
+  const { object } = await mergePatch(options.client, { ...watchedKinds.pools, namespace, name }, change, {
+    manager: options.manager,
+    resourceVersion,
+    signal,
+  });
+  options.world.pools.wrote(object);
+  return object as unknown as RuntimePool;
+}
+
+/** Under its deterministic name: whoever comes second meets the first one's, and compares. */
+async function createPool(
+  { o, options, signal }: Pick<TaskWork, 'o' | 'options' | 'signal'>,
+  plan: Plan,
+): Promise<RuntimePool | undefined> {
+  const { poolClass } = o;
+  if (poolClass?.state !== 'ready') return undefined;
+  const wanted = renderRuntimePool(plan, {
+    poolClass: { name: poolClass.name, digest: poolClass.digest },
+    demandedAt: instantNow(options.clock),
+  });
+  try {
+    const made = await create(options.client, wanted, { manager: options.manager, signal });
+    options.world.pools.wrote(made);
+    return made as unknown as RuntimePool;
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.code !== 'already-exists') throw error;
+  }
+  const { namespace = '', name } = wanted.metadata;
+  const winner = await get(options.client, { ...watchedKinds.pools, namespace, name }, { signal });
+  if (winner) options.world.pools.wrote(winner);
+  return winner as unknown as RuntimePool | undefined;
+}
+
+const instantNow = (clock: Clock): string => new Date(clock.now()).toISOString();

@@ -1,0 +1,37 @@
+import type { Agent } from '../../api/index.js';
+import type { Refusal } from '../../domain/admission/admit.js';
+import type { Plan } from '../../domain/plan.js';
+
+/** How an attempt ends that does not end by itself. */
+export interface Ending {
+  readonly state: 'Failed' | 'Cancelled' | 'OutcomeUnknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** One thing to be done for a Task. */
+export type TaskEffect =
+  | { readonly do: 'read-agent' }
+  | { readonly do: 'read-system-prompt' }
+  | { readonly do: 'refuse'; readonly refusal: Refusal }
+  /** Finalizer, pool label and time, before anything exists that must be cleaned. */
+  | { readonly do: 'take'; readonly plan: Plan }
+  | { readonly do: 'bind'; readonly plan: Plan; readonly agent: Agent }
+  | { readonly do: 'read-snapshot' }
+  /** Makes sure of the pool, and joins its queue. */
+  | { readonly do: 'queue'; readonly recovered: boolean }
+  | { readonly do: 'start' }
+  /** Tells why a Task waits; without a message, that it does not any more. */
+  | { readonly do: 'say'; readonly message: string | undefined }
+  | { readonly do: 'settle'; readonly ending: Ending }
+  /** The prompt ended before the controller did: what it left on record decides. */
+  | { readonly do: 'settle-from-record' }
+  | { readonly do: 'cancel'; readonly reason: 'deleted' }
+  | { readonly do: 'clean-session' }
+  | { readonly do: 'release' };
+
+export interface TaskDecision {
+  readonly effect?: TaskEffect;
+  /** Milliseconds; only without an effect. Absent: until something changes. */
+  readonly wait?: number;
+}

@@ -1,0 +1,37 @@
+import type { Agent, RuntimePool, Task } from '../../api/index.js';
+import type { Hosting } from '../../domain/admission/rule.js';
+import type { Thawed } from '../../domain/thaw.js';
+import type { Finding } from '../../lib/errors.js';
+import type { ClassVerdict } from '../classes.js';
+import type { Held } from './memory.js';
+
+/** Everything that the next step of a Task depends on, as a plain value. */
+export interface TaskObservation {
+  readonly task: Task;
+  readonly hosting: Hosting;
+  /** `unread` = the watch does not know it; the server has not been asked. */
+  readonly agent: Agent | 'unread' | undefined;
+  /** Text of the Agent's `systemPrompt.configMapRef`. `absent` = it refers to none. */
+  readonly systemPrompt: 'absent' | 'unread' | { readonly missing: string } | { readonly text: string };
+  /** Of the runtime of the Agent, or of the binding once there is one. */
+  readonly poolClass: ClassVerdict | undefined;
+  /** What the Task is bound to. */
+  readonly frozen: 'unbound' | 'unread' | Thawed | { readonly problem: Finding };
+  /** Of the plan's name, whoever made it. */
+  readonly pool: RuntimePool | undefined;
+  /** Epoch of this leadership. */
+  readonly epoch: number;
+  /** An attempt runs in this process. */
+  readonly running: boolean;
+  /** Of the instance that the pool has now. */
+  readonly held: Held | undefined;
+  /** The session of a settled attempt may still be there. `unreachable` = nothing can be asked of its instance now. */
+  readonly leftSession: 'none' | 'reachable' | 'unreachable';
+}
+
+/** States after which nothing is sent any more. */
+const terminal: readonly string[] = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'];
+
+export function isSettled({ status }: Task): boolean {
+  return terminal.includes(status?.execution?.state ?? '') || ['Succeeded', 'Failed', 'Cancelled'].includes(status?.phase ?? '');
+}

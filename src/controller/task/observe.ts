@@ -1,0 +1,104 @@
+import type { ActiveInstance, Agent, RuntimePool, Task } from '../../api/index.js';
+import type { Hosting } from '../../domain/admission/rule.js';
+import { deployedIdentity } from '../../domain/deployed.js';
+import { labelKeys } from '../../domain/labels.js';
+import { thaw } from '../../domain/thaw.js';
+import type { Classes } from '../classes.js';
+import type { AuthMaterial } from '../pool/memory.js';
+import type { World } from '../world.js';
+import type { TaskMemory } from './memory.js';
+import type { TaskObservation } from './observation.js';
+import { isSettled } from './observation.js';
+
+export interface TaskObserverOptions {
+  readonly world: World;
+  readonly classes: Classes;
+  readonly hosting: Hosting;
+  readonly runtimeNamespace: string;
+  readonly epoch: number;
+  /** Of the instance that a pool had in an epoch; `undefined` = not known in this process. */
+  readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
+}
+
+/** Puts together what is known of a Task; reads nothing from the server. `undefined` = there is no such Task. */
+export function observeTask(options: TaskObserverOptions, key: string, memory: TaskMemory): TaskObservation | undefined {
+  const { world, classes, hosting, runtimeNamespace, epoch } = options;
+  const task = world.tasks.get(key) as unknown as Task | undefined;
+  if (!task) return undefined;
+  const namespace = task.metadata.namespace ?? '';
+  const binding = task.status?.agentExecutionBinding;
+  const agent = agentOf(world, namespace, task, memory);
+  const kind = binding?.runtimeType ?? (agent === 'unread' ? undefined : agent?.spec.runtime?.type);
+  const frozen = binding ? frozenOf(task, runtimeNamespace, memory) : 'unbound';
+  const name = task.status?.execution?.runtimePoolName ?? task.metadata.labels?.[labelKeys.taskPool];
+  const pool = name === undefined ? undefined : (world.pools.get(`${namespace}/${name}`) as unknown as RuntimePool | undefined);
+  const held = memory.held?.runtimeInstanceID === pool?.status?.activeInstance?.runtimeInstanceID ? memory.held : undefined;
+  return {
+    task,
+    hosting,
+    agent,
+    systemPrompt: systemPromptOf(agent, memory),
+    poolClass: kind && classes.of(kind),
+    frozen,
+    pool,
+    epoch,
+    running: memory.running,
+    held,
+    leftSession: isSettled(task) ? leftSession(options, task) : 'none',
+  };
+}
+
+/** A watch may lag behind the one of Tasks; an Agent that it does not know is asked for before a Task is refused for it. */
+function agentOf(world: World, namespace: string, { spec }: Task, memory: TaskMemory): Agent | 'unread' | undefined {
+  const name = spec.agentRef?.name;
+  if (name === undefined) return undefined;
+  const known = world.agents.get(`${namespace}/${name}`) as unknown as Agent | undefined;
+  return known ?? (memory.agent === undefined ? 'unread' : (memory.agent.found ?? undefined));
+}
+
+function systemPromptOf(agent: Agent | 'unread' | undefined, memory: TaskMemory): TaskObservation['systemPrompt'] {
+  const reference = agent === 'unread' ? undefined : agent?.spec.systemPrompt?.configMapRef;
+  if (!reference || agent === 'unread') return 'absent';
+  const { systemPrompt } = memory;
+  return systemPrompt?.of === promptSource(agent) ? systemPrompt.found : 'unread';
+}
+
+/** `namespace/name/key` of the ConfigMap that an Agent takes its system prompt from. */
+export function promptSource(agent: Agent | undefined): string {
+  const { name = '', key = '' } = agent?.spec.systemPrompt?.configMapRef ?? {};
+  return `${agent?.metadata.namespace ?? ''}/${name}/${key}`;
+}
+
+function frozenOf(task: Task, runtimeNamespace: string, memory: TaskMemory): TaskObservation['frozen'] {
+  const { snapshot } = memory;
+  if (snapshot === undefined || snapshot.id !== task.status?.agentExecutionBinding?.snapshot.id) return 'unread';
+  if (snapshot.body === undefined) {
+    const finding = {
+      at: `Task ${task.metadata.namespace ?? ''}/${task.metadata.name}`,
+      field: 'snapshot',
+      found: 'nothing',
+      allowed: snapshot.id,
+    };
+    return { problem: finding };
+  }
+  memory.thawed ??= thaw(task, snapshot.body, runtimeNamespace);
+  return memory.thawed;
+}
+
+/** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12. */
+function leftSession({ world, credentialsOf }: TaskObserverOptions, { metadata, status }: Task): TaskObservation['leftSession'] {
+  const execution = status?.execution;
+  if (execution?.runtimeSessionUID === undefined || execution.runtimeSessionCleanupDigest !== undefined) return 'none';
+  const key = `${metadata.namespace ?? ''}/${execution.runtimePoolName ?? ''}`;
+  const pool = world.pools.get(key) as unknown as RuntimePool | undefined;
+  const instance = pool?.status?.activeInstance;
+  if (!instance || instance.runtimeInstanceID !== execution.runtimeInstanceID) return 'none';
+  const known = credentialsOf(key, instance.controllerEpoch) && deployedGeneration(world, instance) !== undefined;
+  return known ? 'reachable' : 'unreachable';
+}
+
+/** Generation of the pool that an instance was started as: a later one is not its own. */
+export function deployedGeneration(world: Pick<World, 'pods'>, instance: ActiveInstance): number | undefined {
+  const pod = world.pods.get(`${instance.podNamespace}/${instance.podName}`);
+  return pod?.metadata.uid === instance.podUID ? deployedIdentity(pod)?.poolGeneration : undefined;
+}

@@ -1,0 +1,130 @@
+import type { ActiveInstance, RuntimePool, Task } from '../../api/index.js';
+import { emptyWorkspaceDigest, promptId, sessionWorkspaceDigest } from '../../domain/digests.js';
+import type { Thawed } from '../../domain/thaw.js';
+import type { DeltaOrder } from '../../harness/deltas.js';
+import { sessionFence } from '../../harness/fence.js';
+import type { Fence } from '../../harness/fence.js';
+import { instant } from '../../harness/instant.js';
+import type { Operation } from '../../harness/metadata.js';
+import { mcpConfiguration } from '../../harness/profile.js';
+import type { McpConfiguration } from '../../harness/profile.js';
+import { profileDigestSchemaVersion } from '../../harness/protocol.js';
+import type { Lease, McpAuthorization, Settlement } from '../../harness/prompts.js';
+import { digestOfSettlement } from '../../harness/prompts.js';
+import type { SessionOrder } from '../../harness/sessions.js';
+
+/** Milliseconds. Source: dispatch.md §4.4, §12. */
+export const leaseLife = 90_000;
+const operationLife = 30_000;
+const promptLife = 60_000;
+const deltaEntries = 100_000;
+
+/** Who asks, and about which session: all that its end needs. Source: dispatch.md §4.4. */
+export interface SessionOrders {
+  readonly attempt: number;
+  readonly promptID: string;
+  readonly sessionUID: string;
+  readonly runtimeSessionID: string;
+  readonly operation: (verb: string, now: number, scope?: 'session' | 'prompt') => Operation;
+}
+
+/** Everything that one attempt asks of its instance, made of what is frozen. Source: dispatch.md §4.4. */
+export interface AttemptOrders extends SessionOrders {
+  readonly session: SessionOrder;
+  /** Digest of what the session's workspace starts from. */
+  readonly workspaceDigest: string;
+  readonly mcp: McpConfiguration;
+  readonly lease: (generation: number, now: number) => { readonly lease: Lease; readonly mcpAuthorization: McpAuthorization };
+  readonly delta: (settlement: Settlement, maxBytes: number) => DeltaOrder;
+}
+
+/** Each Task has a session of its own, of one generation. `generation` is that of the pool when the instance was started. */
+export function sessionOrdersOf(task: Task, pool: RuntimePool, instance: ActiveInstance, generation: number): SessionOrders {
+  const taskUID = task.metadata.uid ?? '';
+  const attempt = task.status?.execution?.attempt ?? 1;
+  const promptID = promptId(taskUID, attempt);
+  const sessionUID = `session-${taskUID}`;
+  const fence = sessionFence(fenceOf(pool, instance, generation), sessionUID, 1);
+  return {
+    attempt,
+    promptID,
+    sessionUID,
+    runtimeSessionID: `runtime-${sessionUID}-g1`,
+    operation: (verb, now, scope = 'prompt') => ({
+      fence,
+      taskUID,
+      taskAttempt: attempt,
+      ...(scope === 'prompt' ? { promptID } : {}),
+      operationID: `${verb}-${promptID}`,
+      expiresAt: instant(now + (verb === 'start-prompt' ? promptLife : operationLife)),
+    }),
+  };
+}
+
+/** The session begins in an empty workspace. The pool is served in its present generation. */
+export function ordersOf(
+  task: Task,
+  pool: RuntimePool,
+  instance: ActiveInstance,
+  { plan, mcpConfiguration: frozen }: Thawed,
+): AttemptOrders {
+  const taskUID = task.metadata.uid ?? '';
+  const session = sessionOrdersOf(task, pool, instance, pool.metadata.generation ?? 0);
+  const { attempt, promptID, sessionUID, runtimeSessionID } = session;
+  const mcp = mcpConfiguration(frozen, []);
+  const baseline = { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
+  const intent = plan.profile.workspaceIntent;
+  return {
+    ...session,
+    mcp,
+    session: {
+      runtimeSessionID,
+      profile: plan.profile as SessionOrder['profile'],
+      agentConfiguration: plan.configuration,
+      mcpConfiguration: mcp,
+      workspace: { intent, baseline },
+    },
+    workspaceDigest: sessionWorkspaceDigest({
+      intent,
+      relativeRoot: '',
+      repositoryIdentity: 'empty',
+      revision: 'empty',
+      sourceRef: '',
+      treeDigest: '',
+    }),
+    lease: (generation, now) => {
+      const lease = { generation, issuedAt: instant(now), expiresAt: instant(now + leaseLife) };
+      const mcpAuthorization = {
+        runtimeSessionUID: sessionUID,
+        sessionGeneration: 1,
+        taskUID,
+        taskAttempt: attempt,
+        promptID,
+        leaseGeneration: generation,
+        ...mcp,
+        expiresAt: lease.expiresAt,
+      };
+      return { lease, mcpAuthorization };
+    },
+    delta: (settlement, maxBytes) => ({
+      deltaID: `delta-${promptID}`,
+      intent,
+      verifiedBaseline: baseline,
+      promptSettlementDigest: digestOfSettlement(settlement),
+      limits: { maxBytes, maxEntries: deltaEntries },
+    }),
+  };
+}
+
+/** Source: dispatch.md §5.4. */
+function fenceOf(pool: RuntimePool, instance: ActiveInstance, generation: number): Fence {
+  return {
+    runtimeInstanceID: instance.runtimeInstanceID,
+    supervisorBootID: instance.bootID,
+    controllerEpoch: instance.controllerEpoch,
+    runtimePoolUID: pool.metadata.uid ?? '',
+    runtimePoolGeneration: generation,
+    runtimeProfileDigest: instance.profileDigest as Fence['runtimeProfileDigest'],
+    profileDigestSchemaVersion,
+  };
+}

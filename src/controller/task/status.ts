@@ -1,0 +1,123 @@
+import type { ExecutionWorkspaceStatus, Task, TaskExecutionStatus, TaskPhase, TaskStatus } from '../../api/index.js';
+import { cutBytes } from '../../lib/text.js';
+import type { Ending } from './decision.js';
+
+/** RFC 3339 to the second, as status fields have it. */
+export function timestamp(now: number): string {
+  return new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+const cut = (text: string): string => cutBytes(text.trim(), 1_000, '...<truncated>');
+
+/** The status of a Task whose attempt moved on. What it waited for is over; what else is not named stays. */
+export function moved(task: Task, phase: TaskPhase, change: Partial<TaskExecutionStatus>, now: number): TaskStatus {
+  const { message: _waited, ...before } = task.status ?? {};
+  const { reason: _reason, message: _message, ...execution } = before.execution ?? {};
+  return {
+    ...before,
+    phase,
+    ...(phase !== 'Pending' && before.startTime === undefined ? { startTime: timestamp(now) } : {}),
+    execution: { ...execution, ...change, lastTransitionTime: timestamp(now) },
+    ...workspaceOf(before, change.state, now),
+  };
+}
+
+/** The workspace is ready while a prompt runs in it, and released when nothing is sent any more. Source: workload.md §8.5. */
+function workspaceOf(
+  { executionWorkspace }: TaskStatus,
+  state: TaskExecutionStatus['state'],
+  now: number,
+): { readonly executionWorkspace?: ExecutionWorkspaceStatus } {
+  const phase = executionWorkspace?.phase;
+  if (!executionWorkspace || state === undefined) return {};
+  const next = (to: 'Ready' | 'Released') => ({
+    executionWorkspace: {
+      ...executionWorkspace,
+      phase: to,
+      reason: to === 'Ready' ? ('WorkspaceReady' as const) : ('WorkspaceReleased' as const),
+      lastUpdateTime: timestamp(now),
+    },
+  });
+  if ((state === 'Running' || state === 'Settling') && phase === 'Pending') return next('Ready');
+  const over = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'].includes(state);
+  return over && (phase === 'Pending' || phase === 'Ready') ? next('Released') : {};
+}
+
+const phases = { Succeeded: 'Succeeded', Failed: 'Failed', Cancelled: 'Cancelled', OutcomeUnknown: 'Failed' } as const;
+
+/** The status of a Task that ended other than well. */
+export function ended(task: Task, { state, reason, message }: Ending, now: number): TaskStatus {
+  const text = cut(message);
+  const status = moved(task, phases[state], { state, outcome: state, reason, message: text }, now);
+  return completed(
+    { ...status, message: text, delivery: status.delivery ?? { state: 'NotRequested', outcome: 'NotRequested' } },
+    task.status?.execution?.attempt ?? 1,
+    now,
+  );
+}
+
+/** The status of a Task whose prompt succeeded and whose workspace is as it was. */
+export function succeeded(task: Task, now: number): TaskStatus {
+  const status = moved(task, 'Succeeded', { state: 'Succeeded', outcome: 'Succeeded' }, now);
+  const delivered = {
+    ...status.delivery,
+    state: 'ReadValidated',
+    outcome: 'ReadValidated',
+    lastTransitionTime: timestamp(now),
+  } as const;
+  return completed({ ...status, resultRef: { available: true }, delivery: delivered }, task.status?.execution?.attempt ?? 1, now);
+}
+
+/** What became of a workspace that cannot be said to be as it was. */
+export interface Undelivered {
+  readonly state: 'ReadOnlyWorkspaceModified' | 'DeliveryConflict';
+  readonly reason?: 'WorkspaceValidationFailed' | 'RuntimeWorkspaceLost';
+  readonly message: string;
+}
+
+/** The prompt succeeded, but its workspace was not left as a reader leaves it. */
+export function undelivered(task: Task, delivery: Undelivered, now: number): TaskStatus {
+  const text = cut(delivery.message);
+  const status = moved(task, 'Failed', { state: 'Succeeded', outcome: 'Succeeded' }, now);
+  const { state, reason } = delivery;
+  const told = {
+    ...status.delivery,
+    state,
+    outcome: state,
+    ...(reason === undefined ? {} : { reason }),
+    message: text,
+    lastTransitionTime: timestamp(now),
+  };
+  return completed(
+    { ...status, message: text, resultRef: { available: true }, delivery: told },
+    task.status?.execution?.attempt ?? 1,
+    now,
+  );
+}
+
+function completed(status: TaskStatus, attempt: number, now: number): TaskStatus {
+  const well = status.phase === 'Succeeded';
+  const at = timestamp(now);
+  const phase = status.phase === 'Succeeded' || status.phase === 'Cancelled' ? status.phase : 'Failed';
+  return {
+    ...status,
+    attempts: attempt,
+    completionTime: at,
+    executionOutcome: {
+      phase,
+      attempt,
+      ...(status.resultRef ? { resultRef: status.resultRef } : {}),
+      recordedAt: at,
+      ...(status.message === undefined ? {} : { message: status.message }),
+    },
+    conditions: [
+      {
+        type: 'Complete',
+        status: well ? 'True' : 'False',
+        reason: well ? 'TaskSucceeded' : phase === 'Cancelled' ? 'TaskCancelled' : 'TaskFailed',
+        message: status.message ?? 'the agent answered',
+        lastTransitionTime: at,
+      },
+    ],
+  };
+}

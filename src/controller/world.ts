@@ -1,0 +1,141 @@
+import type { Manifest } from '../api/index.js';
+import { apiVersion, runtimePoolClassKind, runtimePoolKind, taskKind, agentKind } from '../api/index.js';
+import { labelKeys } from '../domain/labels.js';
+import { isObject } from '../lib/json.js';
+import type { KubeClient, ObjectKind } from '../kube/client.js';
+import { createView } from '../kube/own-writes.js';
+import type { View } from '../kube/own-writes.js';
+import { startReflector } from '../kube/reflector.js';
+import type { Reflector } from '../kube/reflector.js';
+import type { ControllerSettings } from './settings.js';
+
+/** The objects of one kind wherever we watch it, by `namespace/name`. */
+export interface Watched extends Omit<View, 'changed'> {
+  readonly kind: ObjectKind;
+  /** The server does not know the kind. */
+  readonly missing: () => boolean;
+}
+
+const provider = 'extensions.agents.x-k8s.io/v1beta1';
+
+export const watchedKinds = {
+  tasks: { apiVersion: apiVersion(taskKind), kind: 'Task' },
+  agents: { apiVersion: apiVersion(agentKind), kind: 'Agent' },
+  pools: { apiVersion: apiVersion(runtimePoolKind), kind: 'RuntimePool' },
+  classes: { apiVersion: apiVersion(runtimePoolClassKind), kind: 'RuntimePoolClass' },
+  services: { apiVersion: 'v1', kind: 'Service' },
+  policies: { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
+  budgets: { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
+  secrets: { apiVersion: 'v1', kind: 'Secret' },
+  templates: { apiVersion: provider, kind: 'SandboxTemplate' },
+  warmPools: { apiVersion: provider, kind: 'SandboxWarmPool' },
+  claims: { apiVersion: provider, kind: 'SandboxClaim' },
+  sandboxes: { apiVersion: 'agents.x-k8s.io/v1beta1', kind: 'Sandbox' },
+  pods: { apiVersion: 'v1', kind: 'Pod' },
+} as const satisfies Readonly<Record<string, ObjectKind>>;
+
+export type WatchedName = keyof typeof watchedKinds;
+/** What the controller knows of the cluster: every kind that it decides on, a moment ago. */
+export type World = Readonly<Record<WatchedName, Watched>>;
+
+const inTaskNamespaces: readonly WatchedName[] = ['tasks', 'agents', 'pools'];
+/** Kinds whose objects carry our labels; Sandboxes are the provider's own. */
+const labelled: readonly WatchedName[] = [
+  'services',
+  'policies',
+  'budgets',
+  'secrets',
+  'templates',
+  'warmPools',
+  'claims',
+  'pods',
+];
+/** Without these there are no sandboxes at all. */
+export const providerKinds: readonly WatchedName[] = ['templates', 'warmPools', 'claims', 'sandboxes'];
+
+export interface WorldOptions {
+  /** Something of a kind came, changed or went. */
+  readonly onChange: (name: WatchedName, key: string, object: Manifest) => void;
+  readonly onMissing: (name: WatchedName, missing: boolean) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Begins to watch. `synced` resolves when everything has been listed once. */
+export function watchWorld(
+  client: KubeClient,
+  settings: Pick<ControllerSettings, 'controllerNamespace' | 'runtimeNamespace' | 'taskNamespaces'>,
+  options: WorldOptions,
+): { readonly world: World; readonly synced: Promise<void>; readonly stop: () => Promise<void> } {
+  const reflectors: Reflector[] = [];
+
+  function watch(name: WatchedName): Watched {
+    const kind = watchedKinds[name];
+    const namespaces = namespacesOf(name, settings);
+    const views = new Map<string, View>();
+    const started = namespaces.map((namespace) => {
+      const view = createView(() => reflector);
+      const reflector: Reflector = startReflector(client, {
+        ...kind,
+        namespace,
+        ...(labelled.includes(name) ? { labelSelector: `${labelKeys.managedBy}=orka,${labelKeys.poolUid}` } : {}),
+        ...(name === 'secrets' ? { keep: withoutData } : {}),
+        onChange: (key, before, after) => {
+          view.changed(key, before, after);
+          const object = after ?? before;
+          if (object) options.onChange(name, key, object);
+        },
+        onMissing: (missing) => options.onMissing(name, missing),
+        onError: options.onError,
+      });
+      views.set(namespace, view);
+      reflectors.push(reflector);
+      return reflector;
+    });
+    const viewOf = (key: string) => views.get(key.slice(0, key.indexOf('/')));
+    return {
+      kind,
+      get: (key) => viewOf(key)?.get(key),
+      list: () => [...views.values()].flatMap((view) => view.list()),
+      wrote: (object) => views.get(object.metadata.namespace ?? '')?.wrote(object),
+      removed: (object) => views.get(object.metadata.namespace ?? '')?.removed(object),
+      missing: () => started.some((reflector) => reflector.missing()),
+    };
+  }
+
+  const world = Object.fromEntries((Object.keys(watchedKinds) as WatchedName[]).map((name) => [name, watch(name)])) as World;
+  return {
+    world,
+    synced: Promise.all(reflectors.map((reflector) => reflector.synced)).then(() => undefined),
+    stop: async () => {
+      await Promise.all(reflectors.map((reflector) => reflector.stop()));
+    },
+  };
+}
+
+function namespacesOf(
+  name: WatchedName,
+  settings: Pick<ControllerSettings, 'controllerNamespace' | 'runtimeNamespace' | 'taskNamespaces'>,
+): readonly string[] {
+  if (name === 'classes') return [settings.controllerNamespace];
+  return inTaskNamespaces.includes(name) ? settings.taskNamespaces : [settings.runtimeNamespace];
+}
+
+/** Values of Secrets are read when they are needed, and kept nowhere else. */
+function withoutData({ data: _data, stringData: _stringData, ...secret }: Manifest): Manifest {
+  const { managedFields: _managedFields, ...metadata } = secret.metadata;
+  return { ...secret, metadata };
+}
+
+/** Key of the pool that an object in the runtime namespace says it belongs to. A Sandbox says it in the labels of its Pod. */
+export function poolOf(object: Manifest): string | undefined {
+  const labels = object.kind === 'Sandbox' ? podLabelsOf(object) : (object.metadata.labels ?? {});
+  const [namespace, name] = [labels[labelKeys.poolNamespace], labels[labelKeys.poolName]];
+  return namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
+}
+
+function podLabelsOf({ spec }: Manifest): Readonly<Record<string, string>> {
+  const template = isObject(spec) ? spec['podTemplate'] : undefined;
+  const metadata = isObject(template) ? template['metadata'] : undefined;
+  const labels = isObject(metadata) ? metadata['labels'] : undefined;
+  return (isObject(labels) ? labels : {}) as Readonly<Record<string, string>>;
+}

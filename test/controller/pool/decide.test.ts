@@ -1,0 +1,1134 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { decide } from '../../../src/controller/pool/decide.js';
+import type { PoolDecision, PoolEffect } from '../../../src/controller/pool/decision.js';
+import type { PoolObservation } from '../../../src/controller/pool/observation.js';
+import { nextStatus } from '../../../src/controller/pool/status.js';
+import {
+  ago,
+  bootID,
+  claim,
+  deleted,
+  drainRequested,
+  gone,
+  having,
+  knowing,
+  now,
+  observed,
+  pod,
+  probed,
+  recording,
+  rendered,
+  rerendered,
+  reservedBy,
+  stages,
+  stored,
+  template,
+  templateDigest,
+  unwanted,
+  warmPool,
+  withClaim,
+  withPod,
+  withStatus,
+  withTemplate,
+} from '../../support/pool-observation.js';
+import type { Change, Stage } from '../../support/pool-observation.js';
+
+const decided = (stage: Stage, ...changes: readonly Change[]): PoolDecision => decide(observed(stage, ...changes), now);
+
+/** A decision in a few words: `lifecycle/admission reason instance`, effect, wait. */
+function said({ status, effect, wait }: PoolDecision) {
+  const { RolloutReady } = status?.conditions ?? {};
+  return {
+    ...(status
+      ? {
+          status: `${status.lifecycle}/${status.admission}${RolloutReady ? ` ${RolloutReady.reason}` : ''}`,
+          instance: typeof status.instance === 'string' ? status.instance : 'this',
+        }
+      : {}),
+    ...(effect ? { effect: effect.do } : {}),
+    ...(wait === undefined ? {} : { wait }),
+  };
+}
+const failed = (instance: 'keep' | 'none' = 'none') => ({ status: 'Degraded/Closed RolloutFailed', instance });
+const later = { wait: 10_000 };
+const foreign = { owned: false };
+const secondPod = { ...pod, uid: 'pod-uid-2', name: 'another' };
+const refused = withClaim({ verdict: { state: 'refused', says: 'InvalidMetadata: no' } });
+const idleNow = having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 900_000 } });
+
+test('each stage of a start has one next step, in this order', () => {
+  expect(stages.map((stage) => [stage, decided(stage).effect?.do])).toEqual([
+    ['new', 'add-finalizer'],
+    ['protected', 'read-credentials'],
+    ['readable', 'create-credentials'],
+    ['credentialed', 'ensure'],
+    ['isolated', 'ensure'],
+    ['templated', 'record-template'],
+    ['recorded', 'ensure'],
+    ['pooled', 'create-claim'],
+    ['claimed', undefined],
+    ['materialized', 'attest'],
+    ['attested', 'bind-instance'],
+    ['bound', 'seed'],
+    ['seeded', 'probe'],
+    ['probed', undefined],
+    ['serving', undefined],
+  ]);
+});
+
+test('isolation is made before the template, and the template before the warm pool', () => {
+  const ensured = (['credentialed', 'isolated', 'recorded'] as const).map((stage) => {
+    const { effect } = decided(stage);
+    return effect?.do === 'ensure' ? effect.objects.map(({ wanted }) => wanted.kind) : [];
+  });
+  expect(ensured).toEqual([rendered.isolation.map(({ kind }) => kind), ['SandboxTemplate'], ['SandboxWarmPool']]);
+});
+
+interface Row {
+  readonly row: string;
+  readonly stage: Stage;
+  readonly changes: readonly Change[];
+  readonly is: Partial<ReturnType<typeof said>>;
+}
+
+const table = (rows: readonly Row[]): void => {
+  test.each(rows.map((row) => ({ ...row })))('$row', ({ stage, changes, is }) => {
+    expect(said(decided(stage, ...changes))).toEqual(is);
+  });
+};
+
+describe('guards that come before everything else (§7.2, §7.3)', () => {
+  table([
+    {
+      row: 'a deleted pool without our finalizer is no business of ours any more',
+      stage: 'new',
+      changes: [deleted],
+      is: {},
+    },
+    {
+      row: "someone else's claim is reported and not touched",
+      stage: 'serving',
+      changes: [withClaim(foreign)],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: "someone else's template is reported and not touched",
+      stage: 'serving',
+      changes: [withTemplate(foreign)],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: "someone else's warm pool is reported and not touched",
+      stage: 'serving',
+      changes: [having({ warmPool: { live: warmPool, owned: false, whole: true } })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: "someone else's isolation object is reported and not touched",
+      stage: 'isolated',
+      changes: [
+        (o) => ({ ...o, isolation: o.isolation.map((one, index) => (index === 0 ? { ...one, state: 'foreign' } : one)) }),
+      ],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'a claim that was changed is deleted',
+      stage: 'serving',
+      changes: [withClaim({ whole: false })],
+      is: { effect: 'delete-claim' },
+    },
+    {
+      row: 'a changed claim that is being deleted already is waited for',
+      stage: 'bound',
+      changes: [withClaim({ whole: false, deleting: true })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none' },
+    },
+    {
+      row: 'two ready Pods are ambiguous, and nothing is done to either',
+      stage: 'serving',
+      changes: [having({ pods: [pod, secondPod] })],
+      is: { status: 'Ambiguous/Ambiguous RuntimeAmbiguous', instance: 'none', ...later },
+    },
+    {
+      row: 'two ready Pods do not keep a pool from ending',
+      stage: 'serving',
+      changes: [having({ pods: [pod, secondPod] }), unwanted, withStatus({ activeInstance: undefined })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'a pool that cannot be run says so',
+      stage: 'protected',
+      changes: [having({ problem: { at: 'RuntimePool a/b', field: 'spec', allowed: 'something else' } })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'a pool that cannot be run still ends',
+      stage: 'claimed',
+      changes: [having({ problem: { at: 'RuntimePool a/b', field: 'spec', allowed: 'something else' } }), unwanted],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'missing kinds of the provider are said',
+      stage: 'protected',
+      changes: [having({ missingKinds: ['SandboxClaim'] })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'a pool ends although kinds of the provider are missing',
+      stage: 'pooled',
+      changes: [having({ missingKinds: ['SandboxClaim'], template: undefined, warmPool: undefined }), deleted],
+      is: { effect: 'remove-finalizer' },
+    },
+  ]);
+
+  test('what a foreign object is called stands in the message', () => {
+    expect(decided('serving', withClaim(foreign)).status?.message).toContain(`SandboxClaim orka-runtimes/${claim.metadata.name}`);
+  });
+});
+
+describe('what keeps a wanted pool from being run (§7.3)', () => {
+  table([
+    {
+      row: 'a class that is missing closes admission and keeps the fence',
+      stage: 'serving',
+      changes: [having({ poolClass: { state: 'missing', says: 'there is none' } })],
+      is: { ...failed('keep'), ...later },
+    },
+    {
+      row: 'an instance of a class that changed drains',
+      stage: 'serving',
+      changes: [having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' } })],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'a pool of a class that changed waits while a Task wants it',
+      stage: 'protected',
+      changes: [having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' } })],
+      is: failed(),
+    },
+    {
+      row: 'a pool of a class that changed is deleted when nobody wants it',
+      stage: 'protected',
+      changes: [
+        having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' } }),
+        having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now } }),
+      ],
+      is: { ...failed(), effect: 'delete-pool' },
+    },
+    {
+      row: 'a provider that is switched off closes admission and keeps the fence',
+      stage: 'serving',
+      changes: [having({ enabled: false })],
+      is: failed('keep'),
+    },
+    {
+      row: 'a pool ends although the provider is switched off',
+      stage: 'serving',
+      changes: [having({ enabled: false }), unwanted],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'a claim that the provider refuses is kept',
+      stage: 'claimed',
+      changes: [refused],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'a refused claim does not keep a pool from ending',
+      stage: 'claimed',
+      changes: [refused, unwanted],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'credentials that cannot be used are said, and looked at again',
+      stage: 'protected',
+      changes: [having({ credentials: { state: 'unusable', says: 'there is no token' } })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'reading credentials again changes no status',
+      stage: 'protected',
+      changes: [withStatus({ lifecycle: 'Degraded' })],
+      is: { effect: 'read-credentials' },
+    },
+    {
+      row: 'lost credentials end the claim',
+      stage: 'serving',
+      changes: [having({ credentials: { state: 'lost' } })],
+      is: { ...failed(), effect: 'delete-claim' },
+    },
+    {
+      row: 'lost credentials are waited for while the old sandbox is there',
+      stage: 'materialized',
+      changes: [having({ credentials: { state: 'lost' } }), withClaim({ deleting: true })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none' },
+    },
+    {
+      row: 'lost credentials are replaced when nothing uses them',
+      stage: 'pooled',
+      changes: [having({ credentials: { state: 'lost' } })],
+      is: { effect: 'retire-credentials' },
+    },
+  ]);
+});
+
+describe('template integrity (§4 a)', () => {
+  const changed = withTemplate({ specDigest: `sha256:${'8'.repeat(64)}`, whole: false });
+  table([
+    {
+      row: 'no record and something runs: the claim is deleted',
+      stage: 'claimed',
+      changes: [recording({ templateDigest: undefined })],
+      is: { ...failed(), effect: 'delete-claim' },
+    },
+    {
+      row: 'no record, nothing runs, not as rendered: it is replaced',
+      stage: 'templated',
+      changes: [changed],
+      is: { effect: 'ensure' },
+    },
+    {
+      row: 'no record, nothing runs, as rendered: it is recorded',
+      stage: 'templated',
+      changes: [],
+      is: { effect: 'record-template' },
+    },
+    {
+      row: 'recorded as it is: nothing is done',
+      stage: 'pooled',
+      changes: [],
+      is: { status: 'Starting/Closed RolloutStarting', instance: 'none', effect: 'create-claim' },
+    },
+    {
+      row: 'recorded otherwise and something runs: the claim is deleted',
+      stage: 'serving',
+      changes: [changed],
+      is: { ...failed(), effect: 'delete-claim' },
+    },
+    {
+      row: 'recorded otherwise, and only a Pod is left: it is waited for',
+      stage: 'serving',
+      changes: [changed, having({ claim: undefined })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none' },
+    },
+    {
+      row: 'recorded otherwise, nothing runs, not as rendered: it is replaced',
+      stage: 'pooled',
+      changes: [changed],
+      is: { effect: 'ensure' },
+    },
+  ]);
+});
+
+describe('rollout (§7.5)', () => {
+  table([
+    {
+      row: 'nothing runs: the template is replaced',
+      stage: 'pooled',
+      changes: [rerendered],
+      is: { effect: 'ensure' },
+    },
+    {
+      row: 'an instance that was never admitted is not asked',
+      stage: 'seeded',
+      changes: [rerendered],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'work that was admitted is finished first',
+      stage: 'serving',
+      changes: [rerendered, reservedBy(1_000)],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', wait: 1_000 },
+    },
+    {
+      row: 'an admitted instance drains',
+      stage: 'serving',
+      changes: [rerendered],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'credentials of an earlier epoch are read for it',
+      stage: 'serving',
+      changes: [rerendered, knowing({ authenticated: 'unread' })],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'read-instance-credentials' },
+    },
+    {
+      row: 'a claim that is being deleted is waited for',
+      stage: 'serving',
+      changes: [rerendered, withClaim({ deleting: true })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none' },
+    },
+  ]);
+
+  test('the reason of the drain names the revision', () => {
+    const { effect } = decided('serving', rerendered);
+    expect(effect?.do === 'drain' ? effect.reason : '').toBe(`runtime_pool_rollout_${'9'.repeat(16)}`);
+  });
+
+  test('Secrets of other epochs are not removed before the last instance of another template is gone', () => {
+    const stale = having({ staleSecrets: [template] });
+    expect(decided('serving', stale, rerendered).effect?.do).toBe('drain');
+    expect(decided('pooled', stale).effect?.do).toBe('remove');
+  });
+});
+
+describe('isolation', () => {
+  const broken =
+    (state: 'absent' | 'changed'): Change =>
+    (o) => ({ ...o, isolation: o.isolation.map((one, index) => (index === 0 ? { ...one, state } : one)) });
+  table([
+    {
+      row: 'an absent object closes admission of a live instance in the same pass',
+      stage: 'serving',
+      changes: [broken('absent')],
+      is: { ...failed('keep'), effect: 'ensure' },
+    },
+    {
+      row: 'a changed object closes admission of a live instance in the same pass',
+      stage: 'serving',
+      changes: [broken('changed')],
+      is: { ...failed('keep'), effect: 'ensure' },
+    },
+    {
+      row: 'a draining instance does not run without it',
+      stage: 'serving',
+      changes: [broken('absent'), unwanted],
+      is: { ...failed('keep'), effect: 'ensure' },
+    },
+    {
+      row: 'it is not made again for a stopped pool',
+      stage: 'pooled',
+      changes: [broken('absent'), unwanted],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
+    },
+    {
+      row: 'it is not made again for a pool that is being deleted',
+      stage: 'claimed',
+      changes: [broken('absent'), deleted],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
+    },
+  ]);
+
+  test('only what is broken is repaired', () => {
+    const { effect } = decided('serving', broken('changed'));
+    expect(effect?.do === 'ensure' ? effect.objects.length : 0).toBe(1);
+  });
+});
+
+describe('from a claim to a Pod (§7.3, §7.4)', () => {
+  const starting = { status: 'Starting/Closed RolloutStarting', instance: 'none' };
+  table([
+    {
+      row: 'a claim that is being deleted is waited for',
+      stage: 'bound',
+      changes: [withClaim({ deleting: true })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none' },
+    },
+    {
+      row: 'no claim is made while a Sandbox is there',
+      stage: 'materialized',
+      changes: [having({ claim: undefined, pods: [] })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none' },
+    },
+    {
+      row: 'no claim is made while a Pod is there',
+      stage: 'materialized',
+      changes: [having({ claim: undefined, sandbox: undefined })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none' },
+    },
+    {
+      row: 'credentials that were given to a Pod are not used for the next',
+      stage: 'bound',
+      changes: [gone],
+      is: { effect: 'retire-credentials' },
+    },
+    {
+      row: 'credentials that were made since are kept; only the binding goes',
+      stage: 'bound',
+      changes: [gone, recording({ instance: { authSecretUID: 'former-uid', workloadUID: pod.uid } })],
+      is: { effect: 'unbind-instance' },
+    },
+    {
+      row: 'an unreadable binding without anything that runs is dropped with the credentials',
+      stage: 'bound',
+      changes: [gone, recording({ instance: 'unreadable' })],
+      is: { effect: 'retire-credentials' },
+    },
+    {
+      row: 'a sandbox is started for two minutes',
+      stage: 'claimed',
+      changes: [],
+      is: { ...starting, wait: 120_000 },
+    },
+    {
+      row: 'a container that does not start is said, though the Pod has its address',
+      stage: 'materialized',
+      changes: [withPod({ ready: false, waiting: 'ErrImagePull' })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'a Pod that cannot be scheduled is said',
+      stage: 'materialized',
+      changes: [withPod({ address: undefined, unschedulable: { reason: 'Unschedulable', message: 'no nodes' } })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'the Pod of the instance is dying: its fence is kept',
+      stage: 'serving',
+      changes: [withPod({ address: undefined, deleting: true, ready: false })],
+      is: { ...failed('keep'), ...later },
+    },
+    {
+      row: 'a Pod that ended by itself is given up',
+      stage: 'serving',
+      changes: [withPod({ address: undefined, finished: true, ready: false })],
+      is: { ...failed(), effect: 'delete-claim' },
+    },
+    {
+      row: 'a Pod that ended because it is deleted is not given up',
+      stage: 'claimed',
+      changes: [having({ pods: [{ ...pod, address: undefined, finished: true, deleting: true, ready: false }] })],
+      is: { ...starting, wait: 120_000 },
+    },
+  ]);
+
+  const startedAt = (milliseconds: number): Change =>
+    withStatus({
+      conditions: [
+        {
+          type: 'RolloutReady',
+          status: 'Unknown',
+          reason: 'RolloutStarting',
+          message: '',
+          observedGeneration: 1,
+          lastTransitionTime: ago(milliseconds),
+        },
+      ],
+    });
+  const claimedAt = (milliseconds: number): Change =>
+    withClaim({ live: stored(claim, 'claim-uid', { creationTimestamp: ago(milliseconds) }) });
+
+  test('a cold start that takes too long is said', () => {
+    const decision = decided('claimed', startedAt(120_000), claimedAt(120_000));
+    expect(said(decision)).toEqual({ status: 'Degraded/Closed RolloutTimedOut', instance: 'none', ...later });
+  });
+
+  test('a cold start that takes too long is waited for to the moment', () => {
+    expect(decided('claimed', startedAt(119_000), claimedAt(119_000)).wait).toBe(1_000);
+  });
+
+  test('the time of a draining before it does not count as time of the start', () => {
+    expect(said(decided('claimed', startedAt(3_600_000), claimedAt(1_000)))).toEqual({ ...starting, wait: 119_000 });
+  });
+
+  test('what hinders the provider is said while it is waited for', () => {
+    const says = 'ReconcilerError: exceeded quota';
+    expect(decided('claimed', withClaim({ verdict: { state: 'open', says } })).status?.message).toContain(says);
+  });
+
+  test('the reason of the scheduler is the reason of SchedulingReady', () => {
+    const unschedulable = { reason: 'Unschedulable', message: 'no nodes' };
+    const { status } = decided('materialized', withPod({ address: undefined, unschedulable }));
+    expect(status?.conditions.SchedulingReady).toEqual({ status: 'False', ...unschedulable });
+  });
+
+  test('each sandbox that was given up makes the next one come later, up to a minute', () => {
+    const waits = [0, 1, 2, 3, 7, 20].map((count) => decided('pooled', having({ recycling: { count, at: now } })).wait);
+    expect(waits).toEqual([undefined, 1_000, 2_000, 4_000, 60_000, 60_000]);
+  });
+
+  test('the message of a pause is the same for as long as it lasts', () => {
+    const paused = observed('pooled', having({ recycling: { count: 4, at: now } }));
+    expect(decide(paused, now + 3_000).status?.message).toBe(decide(paused, now).status?.message);
+  });
+});
+
+describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
+  const recycled = { ...failed(), effect: 'delete-claim' } as const;
+  const failing = { podUid: pod.uid, at: now, error: 'ECONNREFUSED', failingSince: now };
+  table([
+    {
+      row: 'a Pod whose Sandbox is not seen yet is not compared',
+      stage: 'materialized',
+      changes: [having({ sandbox: undefined })],
+      is: { status: 'Starting/Closed RolloutStarting', instance: 'none', wait: 120_000 },
+    },
+    {
+      row: 'a chain that is seen to differ from what was compared is compared again',
+      stage: 'serving',
+      changes: [knowing({ suspect: true })],
+      is: { effect: 'attest' },
+    },
+    {
+      row: 'another Pod is compared before anything else',
+      stage: 'serving',
+      changes: [withPod({ uid: 'pod-uid-2' })],
+      is: { effect: 'attest' },
+    },
+    {
+      row: 'a Pod that is not as rendered is given up',
+      stage: 'materialized',
+      changes: [knowing({ mismatch: { podUid: pod.uid, finding: { at: 'Pod a/b', allowed: 'nothing' } } })],
+      is: recycled,
+    },
+    {
+      row: 'a Pod that was not bound is given up when another was',
+      stage: 'attested',
+      changes: [recording({ instance: { authSecretUID: 'auth-uid', workloadUID: 'another' } })],
+      is: recycled,
+    },
+    {
+      row: 'a Pod that was bound to other credentials is given up',
+      stage: 'attested',
+      changes: [recording({ instance: { authSecretUID: 'another', workloadUID: pod.uid } })],
+      is: recycled,
+    },
+    {
+      row: 'a Pod with an unreadable binding is given up',
+      stage: 'attested',
+      changes: [recording({ instance: 'unreadable' })],
+      is: recycled,
+    },
+    {
+      row: 'a Pod that another party has seeded is given up',
+      stage: 'bound',
+      changes: [knowing({ seeding: 'conflict' })],
+      is: recycled,
+    },
+    {
+      row: 'credentials that could not be delivered are delivered again a second later',
+      stage: 'bound',
+      changes: [knowing({ seeding: { failedAt: now, says: 'ECONNREFUSED' } })],
+      is: { status: 'Starting/Closed RolloutStarting', instance: 'none', wait: 1_000 },
+    },
+    {
+      row: 'a second later it is',
+      stage: 'bound',
+      changes: [knowing({ seeding: { failedAt: now - 1_000, says: 'ECONNREFUSED' } })],
+      is: { effect: 'seed' },
+    },
+    {
+      row: 'an admitted instance keeps its fence while credentials cannot be delivered again',
+      stage: 'serving',
+      changes: [knowing({ seeded: undefined, seeding: { failedAt: now, says: 'ECONNREFUSED' } })],
+      is: { ...failed('keep'), wait: 1_000 },
+    },
+    {
+      row: 'an instance that does not answer keeps the fence of the same Pod',
+      stage: 'serving',
+      changes: [knowing({ probe: failing })],
+      is: { ...failed('keep'), wait: 1_000 },
+    },
+    {
+      row: 'an instance that does not answer keeps no fence of another Pod',
+      stage: 'serving',
+      changes: [
+        withStatus({ activeInstance: { ...observed('serving').pool.status!.activeInstance!, podUID: 'another' } }),
+        knowing({ probe: failing }),
+      ],
+      is: { ...failed(), wait: 1_000 },
+    },
+    {
+      row: 'an instance that does not answer is asked again a second later',
+      stage: 'serving',
+      changes: [knowing({ probe: { ...failing, at: now - 1_000 } })],
+      is: { ...failed('keep'), effect: 'probe' },
+    },
+    {
+      row: 'the answer of another Pod counts for nothing',
+      stage: 'seeded',
+      changes: [knowing({ probe: { ...probed(), podUid: 'another' } })],
+      is: { effect: 'probe' },
+    },
+    {
+      row: 'a container that was started again is given up, before it is asked anything',
+      stage: 'serving',
+      changes: [withPod({ containerId: 'containerd://2' })],
+      is: recycled,
+    },
+    {
+      row: 'another boot in the same Pod is given up',
+      stage: 'serving',
+      changes: [
+        knowing({
+          probe: {
+            ...probed(),
+            status: {
+              ...probed().status,
+              fence: { ...probed().status.fence, supervisorBootID: 'boot-2', runtimeInstanceID: `${pod.uid}.boot-2` },
+            },
+          },
+        }),
+      ],
+      is: recycled,
+    },
+    {
+      row: 'an unhealthy instance is given up',
+      stage: 'serving',
+      changes: [knowing({ probe: probed({ lifecycle: 'unhealthy' }) })],
+      is: recycled,
+    },
+    {
+      row: 'an instance that drains without being asked takes nothing, and is looked at again',
+      stage: 'serving',
+      changes: [knowing({ probe: probed(drainRequested) })],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', ...later },
+    },
+    {
+      row: 'an instance that boots is starting',
+      stage: 'probed',
+      changes: [knowing({ probe: probed({ lifecycle: 'booting' }) })],
+      is: { status: 'Starting/Closed RolloutStarting', instance: 'none', wait: 1_000 },
+    },
+    {
+      row: 'an instance that is not what it was started as takes nothing',
+      stage: 'probed',
+      changes: [
+        knowing({
+          probe: { ...probed(), status: { ...probed().status, fence: { ...probed().status.fence, controllerEpoch: 6 } } },
+        }),
+      ],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'an instance in a Pod whose identity cannot be read takes nothing',
+      stage: 'probed',
+      changes: [withPod({ identity: undefined })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'an instance whose Pod is not ready is asked every second',
+      stage: 'serving',
+      changes: [withPod({ ready: false }), knowing({ probe: probed({}, now - 1_000) })],
+      is: { effect: 'probe' },
+    },
+    {
+      row: 'one exact instance takes work, and nothing is done until something changes',
+      stage: 'serving',
+      changes: [],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'a reserved slot is free again when its time is over',
+      stage: 'serving',
+      changes: [reservedBy(90_000)],
+      is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', wait: 90_000 },
+    },
+    {
+      row: 'a reservation whose time is over holds nothing',
+      stage: 'serving',
+      changes: [reservedBy(-1)],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'an instance with a resident session is full, and looked at again',
+      stage: 'serving',
+      changes: [
+        knowing({
+          probe: probed({
+            pressure: { residentSessions: 1, activePrompts: 0, queuedAdmissions: 0, pendingPermissions: 0, liveDescendants: 0 },
+          }),
+        }),
+      ],
+      is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', ...later },
+    },
+  ]);
+
+  test('a full instance says that it is at capacity', () => {
+    expect(decided('serving', reservedBy(1_000)).status?.conditions.AdmissionReady?.reason).toBe('AtCapacity');
+  });
+
+  test('an admitted instance is the Pod, boot and epoch that answered', () => {
+    expect(decided('probed').status?.instance).toMatchObject({
+      podUID: pod.uid,
+      podAddress: '10.0.0.7',
+      bootID,
+      runtimeInstanceID: `${pod.uid}.${bootID}`,
+      controllerEpoch: 7,
+    });
+  });
+});
+
+describe('an unused pool (§7.12)', () => {
+  table([
+    {
+      row: 'it is scaled to zero after the idle time',
+      stage: 'serving',
+      changes: [idleNow],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'until then it is waited for',
+      stage: 'serving',
+      changes: [having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 899_000 } })],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this', wait: 1_000 },
+    },
+    {
+      row: 'not while a slot is held, however long nobody asked',
+      stage: 'serving',
+      changes: [idleNow, reservedBy(30_000)],
+      is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', wait: 30_000 },
+    },
+    {
+      row: 'also when it cannot be run',
+      stage: 'claimed',
+      changes: [idleNow, withClaim(foreign)],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'one that is switched off is looked at when its time is over',
+      stage: 'serving',
+      changes: [having({ enabled: false, demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 899_000 } })],
+      is: { ...failed('keep'), wait: 1_000 },
+    },
+    {
+      row: 'without a readable time it is never reaped',
+      stage: 'serving',
+      changes: [having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: NaN } })],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+  ]);
+
+  const unused = (lastAt: number): Change => having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt } });
+  const stoppedStatus = withStatus({ lifecycle: 'Stopped', observedGeneration: 1 });
+  table([
+    {
+      row: 'a stopped pool is deleted after twice the idle time',
+      stage: 'pooled',
+      changes: [unwanted, unused(now - 1_800_000), stoppedStatus],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none', effect: 'delete-pool' },
+    },
+    {
+      row: 'not before its stop is on record',
+      stage: 'pooled',
+      changes: [unwanted, unused(now - 1_800_000)],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
+    },
+    {
+      row: 'not while a Task wants it',
+      stage: 'pooled',
+      changes: [unwanted, stoppedStatus, having({ demand: { active: 1, queued: 1, finalizing: 0, lastAt: 0 } })],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
+    },
+    {
+      row: 'until then it is waited for to the moment',
+      stage: 'pooled',
+      changes: [unwanted, unused(now - 1_799_000), stoppedStatus],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none', wait: 1_000 },
+    },
+  ]);
+});
+
+describe('scale to zero (§7.6b)', () => {
+  const stopping = { status: 'Stopping/Closed RolloutStopping', instance: 'none' };
+  const draining = { status: 'Draining/Draining RolloutDraining', instance: 'keep' };
+  const quiet = { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep' };
+  const failing = (since: number, at = now) => ({ podUid: pod.uid, at, error: 'ECONNREFUSED', failingSince: since });
+  table([
+    {
+      row: 'a claim that is being deleted is waited for',
+      stage: 'claimed',
+      changes: [unwanted, withClaim({ deleting: true })],
+      is: stopping,
+    },
+    {
+      row: 'a Pod that is left is waited for',
+      stage: 'materialized',
+      changes: [unwanted, having({ claim: undefined })],
+      is: stopping,
+    },
+    {
+      row: 'an instance that was never admitted is not asked',
+      stage: 'seeded',
+      changes: [unwanted],
+      is: { ...stopping, effect: 'delete-claim' },
+    },
+    {
+      row: 'work that was admitted is finished first',
+      stage: 'serving',
+      changes: [unwanted, reservedBy(60_000)],
+      is: { ...draining, wait: 1_000 },
+    },
+    {
+      row: 'an instance whose Pod is gone has nothing to drain',
+      stage: 'serving',
+      changes: [unwanted, having({ pods: [] })],
+      is: { ...stopping, effect: 'delete-claim' },
+    },
+    {
+      row: 'an instance whose credentials are lost is ended without proof',
+      stage: 'serving',
+      changes: [unwanted, knowing({ authenticated: 'lost' })],
+      is: { ...stopping, effect: 'delete-claim' },
+    },
+    {
+      row: 'an instance that does not answer keeps its fence',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: failing(now - 59_000) })],
+      is: { ...failed('keep'), wait: 1_000 },
+    },
+    {
+      row: 'an instance that does not answer is asked every second',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: failing(now - 59_000, now - 1_000) })],
+      is: { ...failed('keep'), effect: 'probe' },
+    },
+    {
+      row: 'after a minute without an answer it is ended without proof',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: failing(now - 60_000) })],
+      is: { ...stopping, effect: 'delete-claim' },
+    },
+    {
+      row: 'that another Pod did not answer long ago proves nothing',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: { ...failing(0), podUid: 'another' } })],
+      is: { ...draining, effect: 'probe' },
+    },
+    {
+      row: 'an instance that was not asked yet is looked at first',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: undefined })],
+      is: { ...draining, effect: 'probe' },
+    },
+    {
+      row: 'an instance that accepts work is drained',
+      stage: 'serving',
+      changes: [unwanted],
+      is: { ...draining, effect: 'drain' },
+    },
+    {
+      row: 'an instance that is not quiet yet is looked at again',
+      stage: 'serving',
+      changes: [
+        unwanted,
+        knowing({
+          probe: probed({
+            ...drainRequested,
+            pressure: { residentSessions: 0, activePrompts: 0, queuedAdmissions: 0, pendingPermissions: 0, liveDescendants: 1 },
+          }),
+        }),
+      ],
+      is: { ...draining, wait: 250 },
+    },
+    {
+      row: 'that it is quiet is recorded first',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: probed(drainRequested) })],
+      is: { ...quiet, wait: 0 },
+    },
+    {
+      row: 'and then its claim is deleted',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: probed(drainRequested) }), withStatus({ lifecycle: 'Quiescent' })],
+      is: { ...quiet, effect: 'delete-claim' },
+    },
+  ]);
+
+  test('a drained instance is not counted as one that was given up', () => {
+    const { effect } = decided(
+      'serving',
+      unwanted,
+      knowing({ probe: probed(drainRequested) }),
+      withStatus({ lifecycle: 'Quiescent' }),
+    );
+    expect(effect).toMatchObject({ do: 'delete-claim', recycle: false });
+  });
+});
+
+describe('deletion (§7.9, §7.10)', () => {
+  const service = stored(rendered.isolation[0]!, 'service-uid');
+  table([
+    {
+      row: 'an instance drains before its pool goes',
+      stage: 'serving',
+      changes: [deleted],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'a reservation delays no deletion',
+      stage: 'serving',
+      changes: [deleted, reservedBy(60_000)],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'a foreign claim keeps the finalizer',
+      stage: 'pooled',
+      changes: [deleted, having({ claim: { ...observed('claimed').claim!, owned: false } })],
+      is: { ...failed(), ...later },
+    },
+  ]);
+
+  test('the workload goes first, then isolation and Secrets, and the finalizer last', () => {
+    const removed = ({ effect }: PoolDecision) => (effect?.do === 'remove' ? effect.objects.map(({ kind }) => kind) : effect?.do);
+    expect([
+      removed(decided('pooled', deleted, having({ remains: [service] }))),
+      removed(decided('isolated', deleted, having({ remains: [service] }))),
+      removed(decided('isolated', deleted)),
+    ]).toEqual([['SandboxWarmPool', 'SandboxTemplate'], ['Service'], 'remove-finalizer']);
+  });
+});
+
+describe('whatever is observed', () => {
+  const later_ = (at: number): Change => knowing({ probe: { ...probed({}, at) } });
+  const pieces: readonly Change[] = [
+    unwanted,
+    deleted,
+    gone,
+    rerendered,
+    refused,
+    idleNow,
+    withClaim(foreign),
+    withClaim({ whole: false }),
+    withClaim({ deleting: true }),
+    withTemplate(foreign),
+    withTemplate({ specDigest: 'another', whole: false }),
+    having({ template: undefined }),
+    having({ warmPool: undefined }),
+    having({ warmPool: { live: warmPool, owned: false, whole: true } }),
+    having({ claim: undefined }),
+    having({ sandbox: undefined }),
+    having({ pods: [] }),
+    having({ pods: [pod, secondPod] }),
+    having({ enabled: false }),
+    having({ missingKinds: ['Sandbox'] }),
+    having({ problem: { at: 'RuntimePool a/b', allowed: 'another' } }),
+    having({ poolClass: { state: 'drifted', says: 'it changed' } }),
+    having({ poolClass: { state: 'invalid', says: 'it is invalid' } }),
+    having({ credentials: { state: 'lost' } }),
+    having({ credentials: { state: 'ready', authSecretUid: 'another', tokenGeneration: 'x' } }),
+    having({ credentials: { state: 'unusable', says: 'no' } }),
+    having({ recycling: { count: 3, at: now - 1_000 } }),
+    having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: NaN } }),
+    withPod({ uid: 'pod-uid-2' }),
+    withPod({ ready: false }),
+    withPod({ address: undefined, deleting: true, ready: false }),
+    withPod({ address: undefined, finished: true, ready: false }),
+    withPod({ containerId: 'containerd://2' }),
+    withPod({ waiting: 'CrashLoopBackOff', ready: false }),
+    withPod({ identity: undefined }),
+    recording({ instance: undefined }),
+    recording({ instance: 'unreadable' }),
+    recording({ instance: { authSecretUID: 'another', workloadUID: pod.uid } }),
+    recording({ templateDigest: undefined }),
+    recording({ templateDigest }),
+    knowing({ suspect: true }),
+    knowing({ attested: undefined }),
+    knowing({ seeded: undefined }),
+    knowing({ seeding: 'conflict' }),
+    knowing({ seeding: { failedAt: now, says: 'no' } }),
+    knowing({ authenticated: 'unread' }),
+    knowing({ authenticated: 'lost' }),
+    knowing({ probe: undefined }),
+    knowing({ probe: probed({ lifecycle: 'unhealthy' }) }),
+    knowing({ probe: probed({ lifecycle: 'booting' }) }),
+    knowing({ probe: probed(drainRequested) }),
+    later_(now - 3_600_000),
+    knowing({ probe: { podUid: pod.uid, at: now, error: 'no', failingSince: now - 70_000 } }),
+    reservedBy(30_000),
+    reservedBy(-30_000),
+    withStatus({ lifecycle: 'Quiescent' }),
+    withStatus({ activeInstance: undefined }),
+    withStatus({ lifecycle: 'Stopped', observedGeneration: 1 }),
+    (o) => ({ ...o, isolation: o.isolation.map((one) => ({ ...one, state: 'changed' })) }),
+    (o) => ({ ...o, isolation: o.isolation.map((one) => ({ ...one, state: 'foreign' })) }),
+  ];
+  const observations: fc.Arbitrary<PoolObservation> = fc
+    .tuple(fc.constantFrom(...stages), fc.array(fc.constantFrom(...pieces), { maxLength: 5 }))
+    .map(([stage, changes]) => observed(stage, ...changes));
+  const holds = (check: (o: PoolObservation, decision: PoolDecision) => boolean): void => {
+    fc.assert(
+      fc.property(observations, (o) => check(o, decide(o, now))),
+      { numRuns: 3_000 },
+    );
+  };
+  const touched = (effect: PoolEffect | undefined): readonly string[] => {
+    if (effect?.do === 'delete-claim') return [effect.claim.metadata.uid ?? ''];
+    if (effect?.do === 'remove') return effect.objects.map(({ metadata }) => metadata.uid ?? '');
+    if (effect?.do === 'ensure') return effect.objects.flatMap(({ live }) => live?.metadata.uid ?? []);
+    return [];
+  };
+
+  test('there is a decision, and a wait is a number of milliseconds that is not below zero', () => {
+    holds((_o, { wait }) => wait === undefined || (Number.isFinite(wait) && wait >= 0));
+  });
+
+  test('only the barrier of a quiet instance is looked at again without a pause', () => {
+    holds((_o, { wait, status }) => wait !== 0 || status?.lifecycle === 'Quiescent');
+  });
+
+  test('an effect is not waited for', () => {
+    holds((_o, { effect, wait }) => effect === undefined || wait === undefined);
+  });
+
+  test('credentials are sent to the compared and bound Pod only', () => {
+    holds((o, { effect }) => {
+      if (effect?.do !== 'seed') return true;
+      const { instance } = o.recorded;
+      return (
+        o.known.attested === effect.pod.uid &&
+        typeof instance === 'object' &&
+        instance.workloadUID === effect.pod.uid &&
+        o.credentials.state === 'ready' &&
+        instance.authSecretUID === o.credentials.authSecretUid
+      );
+    });
+  });
+
+  test('no claim is made while there is a claim, a Sandbox or a Pod', () => {
+    holds((o, { effect }) => effect?.do !== 'create-claim' || (!o.claim && !o.sandbox && o.pods.length === 0));
+  });
+
+  test('no claim is made with credentials that a Pod was bound to', () => {
+    holds((o, { effect }) => effect?.do !== 'create-claim' || o.recorded.instance === undefined);
+  });
+
+  test('nothing that is not owned is deleted or replaced', () => {
+    holds((o, { effect }) => {
+      const foreigners = [o.claim, o.template, o.warmPool].flatMap((one) => (one && !one.owned ? one.live.metadata.uid : []));
+      const isolation = o.isolation.flatMap((one) => (one.state === 'foreign' ? one.live?.metadata.uid : []));
+      return touched(effect).every((uid) => !foreigners.includes(uid) && !isolation.includes(uid));
+    });
+  });
+
+  test('work is admitted only by an instance that answered, in its own Pod, under whole isolation', () => {
+    holds((o, { status }) => {
+      if (status?.admission !== 'Accepting') return true;
+      const { probe } = o.known;
+      return (
+        o.isolation.every(({ state }) => state === 'whole') &&
+        probe !== undefined &&
+        !('error' in probe) &&
+        o.pods.some(({ uid }) => uid === probe.podUid && uid === o.known.attested)
+      );
+    });
+  });
+
+  test('saying the same twice changes nothing', () => {
+    holds((o, { status }) => {
+      if (!status) return true;
+      const once = nextStatus(o, status, now);
+      const twice = nextStatus({ ...o, pool: { ...o.pool, status: once } }, status, now + 1_000);
+      return JSON.stringify(once) === JSON.stringify(twice);
+    });
+  });
+
+  test('only reservations of the instance that stays are kept', () => {
+    holds((o, { status }) => {
+      if (!status) return true;
+      const { capacity, activeInstance } = nextStatus(o, status, now);
+      return (capacity?.reservations ?? []).every((one) => one.runtimeInstanceID === activeInstance?.runtimeInstanceID);
+    });
+  });
+
+  test('without an instance nothing is counted', () => {
+    holds((o, { status }) => {
+      if (!status) return true;
+      const { capacity = {}, activeInstance } = nextStatus(o, status, now);
+      const { residentSessions, runningPrompts, pendingPermissions, liveDescendants } = capacity;
+      const counted = [residentSessions, runningPrompts, pendingPermissions, liveDescendants];
+      return activeInstance !== undefined || counted.every((count) => count === 0);
+    });
+  });
+});

@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { podView } from '../../../src/controller/pool/pod-view.js';
+import type { JsonObject } from '../../../src/lib/json.js';
+import { pod, runningStatus } from '../../support/pool-observation.js';
+
+const view = (status: JsonObject, metadata: JsonObject = {}) =>
+  podView({ ...pod.live, metadata: { ...pod.live.metadata, ...metadata }, status });
+const running = runningStatus('10.0.0.7');
+
+test('a running Pod with an address may be an instance, whether it is ready or not', () => {
+  expect(view(running)).toMatchObject({ address: '10.0.0.7', ready: true, deleting: false, finished: false });
+  expect(view({ ...running, conditions: [] })).toMatchObject({ address: '10.0.0.7', ready: false });
+});
+
+test('a Pod that is being deleted is neither ready nor an instance', () => {
+  expect(view(running, { deletionTimestamp: '2030-01-01T00:00:00Z' })).toMatchObject({
+    address: undefined,
+    ready: false,
+    deleting: true,
+  });
+});
+
+test.each(['Failed', 'Succeeded'])('a Pod in phase %s is finished and no instance', (phase) => {
+  expect(view({ ...running, phase })).toMatchObject({ address: undefined, ready: false, finished: true });
+});
+
+test('a Pod without a status is not an instance yet', () => {
+  expect(view({})).toMatchObject({ address: undefined, ready: false, finished: false, containerId: undefined });
+});
+
+test('an empty address is none', () => {
+  expect(view({ ...running, podIP: '' }).address).toBeUndefined();
+});
+
+test.each([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'CreateContainerConfigError',
+  'RunContainerError',
+  'CrashLoopBackOff',
+])('a container that waits because of %s needs somebody', (reason) => {
+  expect(view({ phase: 'Pending', containerStatuses: [{ state: { waiting: { reason } } }] }).waiting).toBe(reason);
+});
+
+test('a container that is being created needs nobody', () => {
+  const containerStatuses = [{ state: { waiting: { reason: 'ContainerCreating' } } }];
+  expect(view({ phase: 'Pending', containerStatuses }).waiting).toBeUndefined();
+});
+
+test('a Pod that cannot be scheduled says why', () => {
+  const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }];
+  expect(view({ phase: 'Pending', conditions }).unschedulable).toEqual({ reason: 'Unschedulable', message: '0/1 nodes' });
+});
+
+test('the id of the container tells one start from the next', () => {
+  expect(view(running).containerId).toBe('containerd://1');
+});

@@ -1,0 +1,296 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Manifest, RuntimePool } from '../../../src/api/index.js';
+import type { JsonObject } from '../../../src/lib/json.js';
+import { fakePoolCluster, providerToken } from '../../support/fake-pool-cluster.js';
+import type { FakePoolCluster, Sent } from '../../support/fake-pool-cluster.js';
+import { rendered } from '../../support/pool-observation.js';
+
+let cluster: FakePoolCluster;
+beforeEach(async () => {
+  cluster = await fakePoolCluster();
+});
+afterEach(() => cluster.close());
+
+const lifecycle = () => cluster.pool()?.status?.lifecycle;
+const isServing = () => cluster.pool()?.status?.admissionState === 'Accepting';
+const annotations = () => cluster.pool()?.metadata.annotations ?? {};
+const ownSecrets = () => cluster.objects('Secret').filter(({ metadata }) => metadata.namespace === 'orka-runtimes');
+const written = (from = 0) =>
+  cluster.sent.slice(from).flatMap(({ method, kind, body }) => {
+    if (method === 'GET') return [];
+    const status = (JSON.parse(body) as JsonObject)['status'];
+    return status === undefined || method === 'POST' ? [`${method} ${kind}`] : [];
+  });
+const asPool = (pool: RuntimePool | undefined) => pool as unknown as Manifest;
+const scale = (desiredReplicas: number) => {
+  const pool = cluster.pool()!;
+  cluster.put(asPool({ ...pool, spec: { ...pool.spec, desiredReplicas } }));
+};
+/** Everything that must not be seen anywhere: values of the private Secrets and the provider's token. */
+const secretValues = () => {
+  const values = ownSecrets().flatMap(({ data }) => Object.values(data as Readonly<Record<string, string>>));
+  return [...new Set([providerToken, ...values.map((value) => Buffer.from(value, 'base64').toString())])];
+};
+/** The nonce is public: it stands in the template. */
+const publicNonce = () => {
+  const auth = ownSecrets().find(({ metadata }) => metadata.labels?.['orka.ai/runtime-pool-auth'] === 'true');
+  return Buffer.from((auth?.['data'] as Record<string, string> | undefined)?.['bootstrap-nonce'] ?? '', 'base64').toString();
+};
+
+describe('from nothing to an instance that takes work', () => {
+  test('everything is made once, in the order in which it protects what comes after it', async () => {
+    await cluster.run(cluster.start(), isServing);
+    expect(written()).toEqual([
+      'PATCH RuntimePool',
+      'POST Secret',
+      'POST Secret',
+      'PATCH RuntimePool',
+      ...rendered.isolation.map(({ kind }) => `POST ${kind}`),
+      'POST SandboxTemplate',
+      'PATCH RuntimePool',
+      'POST SandboxWarmPool',
+      'POST SandboxClaim',
+      'PATCH RuntimePool',
+    ]);
+  });
+
+  test('an instance that serves is left alone', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const before = cluster.sent.length;
+    await cluster.run(controller);
+    expect(cluster.sent.slice(before)).toEqual([]);
+  });
+
+  test('credentials go to the instance and into their two Secrets, and nowhere else', async () => {
+    await cluster.run(cluster.start(), isServing);
+    const hidden = secretValues().filter((value) => value !== publicNonce());
+    const elsewhere = cluster.sent.filter(({ method, kind }) => !(method === 'POST' && kind === 'Secret'));
+    const everything = JSON.stringify([elsewhere, cluster.pool(), cluster.objects('SandboxTemplate'), cluster.objects('Pod')]);
+    const found = hidden.filter(
+      (value) => everything.includes(value) || everything.includes(Buffer.from(value).toString('base64')),
+    );
+    expect([hidden.length, found]).toEqual([4, []]);
+    expect(cluster.supervisor.seeds.length).toBe(1);
+  });
+
+  test('an instance that does not answer puts no credential into the status', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    cluster.supervisor.silent = true;
+    controller.lookAgain(cluster.key);
+    await cluster.run(controller, () => lifecycle() === 'Degraded');
+    const status = JSON.stringify(cluster.pool()?.status);
+    expect(secretValues().filter((value) => status.includes(value))).toEqual([]);
+  });
+});
+
+/** What each start writes, so that each of it can be the last thing that a process did. */
+const writes: readonly { readonly name: string; readonly matching: (sent: Sent) => boolean }[] = [
+  { name: 'the finalizer', matching: ({ method, body }) => method === 'PATCH' && body.includes('"finalizers"') },
+  { name: 'the first Secret', matching: ({ method, kind }) => method === 'POST' && kind === 'Secret' },
+  { name: 'the name of the Secret', matching: ({ body }) => body.includes('private-auth-secret') },
+  { name: 'the Service', matching: ({ method, kind }) => method === 'POST' && kind === 'Service' },
+  { name: 'a policy', matching: ({ method, kind }) => method === 'POST' && kind === 'NetworkPolicy' },
+  { name: 'the template', matching: ({ method, kind }) => method === 'POST' && kind === 'SandboxTemplate' },
+  { name: 'the record of the template', matching: ({ body }) => body.includes('sandbox-template-revision') },
+  { name: 'the warm pool', matching: ({ method, kind }) => method === 'POST' && kind === 'SandboxWarmPool' },
+  { name: 'the claim', matching: ({ method, kind }) => method === 'POST' && kind === 'SandboxClaim' },
+  { name: 'the binding', matching: ({ body }) => body.includes('bootstrap-instance-binding') },
+  { name: 'the admission', matching: ({ body }) => body.includes('"Accepting"') },
+];
+
+describe('a process that ends between two steps', () => {
+  const converges = async (epoch: number, sent: (typeof writes)[number], done: boolean): Promise<void> => {
+    cluster.fail(sent.matching, 'crash', done);
+    await expect(cluster.run(cluster.start(7), isServing)).rejects.toThrow('the process ends here');
+    const successor = cluster.start(epoch);
+    await cluster.run(successor, () => isServing() && cluster.pool()?.status?.activeInstance?.controllerEpoch === epoch);
+    await cluster.run(successor);
+    expect([
+      isServing(),
+      ownSecrets().length,
+      cluster.objects('SandboxClaim').length,
+      cluster.objects('NetworkPolicy').length,
+    ]).toEqual([true, 2, 1, 5]);
+    expect(Object.keys(annotations()).filter((name) => name.includes('private-auth-secret'))).toEqual([
+      `orka.ai/private-auth-secret-e${epoch}`,
+    ]);
+  };
+  test.each(writes)('before $name, is followed by another to the same end', (sent) => converges(8, sent, false));
+  test.each(writes)('after $name, is followed by another to the same end', (sent) => converges(8, sent, true));
+  test.each(writes)('after $name, may lose its memory and go on', (sent) => converges(7, sent, true));
+});
+
+describe('another epoch while an instance lives', () => {
+  test('the old instance drains with its own credentials, and only then their Secrets go', async () => {
+    await cluster.run(cluster.start(7), isServing);
+    const [before, old] = [cluster.sent.length, ownSecrets().map(({ metadata }) => metadata.name)];
+    await cluster.run(cluster.start(8), () => cluster.pool()?.status?.activeInstance?.controllerEpoch === 8);
+    const ends = cluster.sent.slice(before).filter(({ method }) => method === 'DELETE');
+    expect(ends.map(({ kind }) => kind)).toEqual(['SandboxClaim', 'Secret', 'Secret']);
+    expect(ends.slice(1).map(({ name }) => name)).toEqual(expect.arrayContaining(old));
+    expect(cluster.supervisor.drains).toBe(1);
+  });
+
+  test('credentials that no Pod was given are made once', async () => {
+    await cluster.run(cluster.start(7), isServing);
+    const before = cluster.sent.length;
+    await cluster.run(cluster.start(8), () => cluster.pool()?.status?.activeInstance?.controllerEpoch === 8);
+    expect(written(before).filter((one) => one === 'POST Secret').length).toBe(2);
+  });
+});
+
+describe('an instance that is lost', () => {
+  test('is followed by another with other credentials', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const first = cluster.pool()?.status?.activeInstance?.podUID;
+    cluster.remove('Pod', cluster.objects('Pod')[0]!.metadata.name);
+    cluster.supervisor.seeded = false;
+    await cluster.run(controller, () => isServing() && cluster.pool()?.status?.activeInstance?.podUID !== first);
+    const [one, other] = cluster.supervisor.seeds;
+    expect([cluster.supervisor.seeds.length, one === other]).toEqual([2, false]);
+  });
+
+  test('a token that was rotated since is the one that the next instance gets', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const rotated = `${providerToken}-rotated`;
+    const [proxy] = cluster.objects('Secret').filter(({ metadata }) => metadata.name === 'provider-proxy');
+    cluster.put({ ...proxy!, data: { token: Buffer.from(rotated).toString('base64') } });
+    cluster.remove('Pod', cluster.objects('Pod')[0]!.metadata.name);
+    cluster.supervisor.seeded = false;
+    await cluster.run(controller, () => cluster.supervisor.seeds.length === 2);
+    expect(cluster.supervisor.seeds[1]).toContain(rotated);
+  });
+
+  test('a container that is started again is never used again, though it cannot be asked at first', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const [pod] = cluster.objects('Pod');
+    const status = { ...(pod!['status'] as JsonObject), containerStatuses: [{ containerID: 'containerd://2', state: {} }] };
+    cluster.put({ ...pod!, status });
+    Object.assign(cluster.supervisor, { silent: true, seeded: false, boot: 'boot-2' });
+    await cluster.run(controller, () => cluster.objects('Pod').length === 0);
+    expect(cluster.supervisor.seeds.length).toBe(1);
+  });
+});
+
+describe('what is refused', () => {
+  const settles = async (): Promise<number> => {
+    const controller = cluster.start();
+    await cluster.run(controller, () => lifecycle() === 'Degraded');
+    const before = cluster.sent.length;
+    for (let round = 0; round < 5; round++) await controller.reconcile(cluster.key, new AbortController().signal);
+    return cluster.sent.slice(before).filter(({ body }) => body.includes('"status"')).length;
+  };
+
+  test('a foreign object under our name is reported, stays as it is, and is no reason to write again and again', async () => {
+    const foreign = cluster.put({ ...rendered.claim!, metadata: { ...rendered.claim!.metadata, labels: { team: 'a' } } });
+    await expect(settles()).resolves.toBe(0);
+    expect(cluster.pool()?.status?.message).toContain('nothing, or an object with the full ownership identity');
+    expect([cluster.objects('SandboxClaim'), cluster.objects('Pod')]).toEqual([[foreign], []]);
+  });
+
+  test('a claim that a quota forbids is said on its condition, and written about once', async () => {
+    for (let more = 0; more < 9; more++)
+      cluster.fail(({ method, kind }) => method === 'POST' && kind === 'SandboxClaim', 'forbidden');
+    await expect(settles()).resolves.toBe(0);
+  });
+
+  test('a missing token of the provider is written about once, and found when it is there', async () => {
+    cluster.remove('Secret', 'provider-proxy');
+    await expect(settles()).resolves.toBe(0);
+    cluster.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'provider-proxy', namespace: 'orka-system' },
+      data: { token: Buffer.from(providerToken).toString('base64') },
+    });
+    await cluster.run(cluster.start(), isServing);
+    expect(isServing()).toBe(true);
+  });
+});
+
+describe('the end of a pool', () => {
+  test('scaled to zero it drains, records that it is quiet, and deletes its claim', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    scale(0);
+    const before = cluster.sent.length;
+    await cluster.run(controller, () => lifecycle() === 'Stopped');
+    const bodies = cluster.sent.slice(before);
+    const quiet = bodies.findIndex(({ body }) => body.includes('"Quiescent"'));
+    const ended = bodies.findIndex(({ method, kind }) => method === 'DELETE' && kind === 'SandboxClaim');
+    expect([cluster.supervisor.drains === 1, quiet >= 0 && quiet < ended, cluster.objects('Pod').length]).toEqual([
+      true,
+      true,
+      0,
+    ]);
+  });
+
+  test('wanted again it gets another instance with other credentials', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    scale(0);
+    await cluster.run(controller, () => lifecycle() === 'Stopped');
+    scale(1);
+    await cluster.run(controller, isServing);
+    expect([cluster.supervisor.seeds.length, ownSecrets().length]).toEqual([2, 2]);
+  });
+
+  const deletePool = () => {
+    const pool = cluster.pool()!;
+    cluster.put(
+      asPool({ ...pool, metadata: { ...pool.metadata, deletionTimestamp: new Date(cluster.clock.now()).toISOString() } }),
+    );
+  };
+
+  test('deleted it leaves nothing behind', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    deletePool();
+    await cluster.run(controller, () => cluster.pool() === undefined);
+    const kinds = ['SandboxClaim', 'SandboxTemplate', 'SandboxWarmPool', 'Service', 'NetworkPolicy', 'PodDisruptionBudget'];
+    expect([...kinds.flatMap((kind) => cluster.objects(kind)), ...ownSecrets()]).toEqual([]);
+  });
+
+  test('deleted it waits for what somebody holds', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const [template] = cluster.objects('SandboxTemplate');
+    const held = cluster.put({ ...template!, metadata: { ...template!.metadata, finalizers: ['example.com/held'] } });
+    deletePool();
+    await cluster.run(controller, () => cluster.objects('SandboxTemplate')[0]?.metadata.deletionTimestamp !== undefined);
+    expect(await controller.reconcile(cluster.key, new AbortController().signal)).toEqual({ requeueAfter: 1_000 });
+    expect([cluster.pool() !== undefined, cluster.objects('NetworkPolicy').length]).toEqual([true, 5]);
+    cluster.remove('SandboxTemplate', held.metadata.name);
+    await cluster.run(controller, () => cluster.pool() === undefined);
+  });
+
+  test('an object with only a label of the pool is not its own, and stays', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const labels = { 'app.kubernetes.io/managed-by': 'orka', 'orka.ai/runtime-pool-uid': cluster.pool()?.metadata.uid ?? '' };
+    cluster.put({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'foreign', namespace: 'orka-runtimes', labels } });
+    deletePool();
+    await cluster.run(controller, () => cluster.pool() === undefined);
+    expect(ownSecrets().map(({ metadata }) => metadata.name)).toEqual(['foreign']);
+  });
+
+  test('demand that came while a deletion was decided is not overlooked', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    scale(0);
+    await cluster.run(controller, () => lifecycle() === 'Stopped');
+    const stopped = cluster.pool()!;
+    const long = new Date(cluster.clock.now() - 2_000_000).toISOString();
+    const asked = { ...stopped.metadata.annotations, 'orka.ai/acp-last-demand-at': long };
+    cluster.put(asPool({ ...stopped, metadata: { ...stopped.metadata, annotations: asked } }));
+    cluster.fail(({ method, kind }) => method === 'DELETE' && kind === 'RuntimePool', 'conflict');
+    await controller.reconcile(cluster.key, new AbortController().signal);
+    const deletion = cluster.sent.findLast(({ method, kind }) => method === 'DELETE' && kind === 'RuntimePool');
+    expect(deletion?.body).toContain(`"resourceVersion":"${cluster.pool()?.metadata.resourceVersion ?? ''}"`);
+  });
+});

@@ -1,0 +1,504 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Task } from '../../../src/api/index.js';
+import { taskKind, validateUpdate } from '../../../src/api/index.js';
+import { runAttempt } from '../../../src/controller/task/attempt.js';
+import type { AttemptOutcome, AttemptPort } from '../../../src/controller/task/attempt.js';
+import { ordersOf } from '../../../src/controller/task/orders.js';
+import type { Receipt } from '../../../src/controller/task/result.js';
+import { digestOfSettlement } from '../../../src/harness/prompts.js';
+import { at, boundTask, created, instanceOf, poolOf } from '../../support/controlled-task.js';
+import type { Bound } from '../../support/controlled-task.js';
+import { fakeClock, settle } from '../../support/fake-clock.js';
+import { broken, fakeHarness, settled } from '../../support/fake-harness.js';
+
+const prompt = 'prompt-11111111-1111-1111-1111-111111111111-1';
+const sent = `start-prompt-${prompt}: Reply exactly: OK`;
+
+/** One attempt under way. `log` has writes and requests in their order. */
+function attempt(bound: Bound = boundTask({ timeout: '10m' })) {
+  const { plan, thawed } = bound;
+  let { task } = bound;
+  const [process_, cancelled] = [new AbortController(), new AbortController()];
+  const clock = fakeClock(created);
+  const harness = fakeHarness(plan.profileDigest);
+  const log = harness.asked;
+  const stored: { text: string; receipt: Receipt }[] = [];
+  const problems: unknown[] = [];
+  let killedAt: string | undefined;
+  const write = (what: string) => {
+    if (process_.signal.aborted) throw new Error(`${what} is written by a process that must not`);
+    if (what === killedAt) throw new Error('the API server is gone');
+    log.push(what);
+  };
+  const port: AttemptPort = {
+    advance: async (from, change) => {
+      await settle();
+      const state = task.status?.execution?.state ?? '';
+      if (!from.includes(state)) throw new Error(`${state} is not in ${from.join()}`);
+      const after: Task = { ...task, status: change(task) };
+      write(`= ${after.status?.execution?.state ?? ''}`);
+      problems.push(...validateUpdate(taskKind, task, after));
+      task = after;
+      return task;
+    },
+    storeResult: async (text, receipt) => {
+      await settle();
+      write('= result');
+      stored.push({ text, receipt });
+    },
+    passed: () => undefined,
+  };
+  const [pool, instance] = [poolOf(plan), instanceOf(plan)];
+  const orders = ordersOf(task, pool, instance, thawed);
+  const running = () =>
+    runAttempt(
+      {
+        task,
+        pool,
+        instance,
+        thawed,
+        orders,
+        client: harness.client,
+        clock,
+        signal: process_.signal,
+        cancelled: cancelled.signal,
+      },
+      port,
+    );
+  return {
+    harness,
+    clock,
+    log,
+    stored,
+    problems,
+    cancelled,
+    process: process_,
+    killAt: (what: string) => {
+      killedAt = what;
+    },
+    change: (metadata: Partial<Task['metadata']>) => {
+      task = { ...task, metadata: { ...task.metadata, ...metadata } };
+    },
+    begin: (): Promise<AttemptOutcome> => running(),
+    /** Begins, and goes on until the prompt was sent. */
+    sent: async (): Promise<{ readonly over: Promise<AttemptOutcome> }> => {
+      const over = running();
+      over.catch(() => undefined);
+      for (let i = 0; i < 20 && !log.includes(sent); i++) await settle();
+      return { over };
+    },
+    task: () => task,
+    execution: () => task.status?.execution,
+    prompts: () => log.filter((one) => one.startsWith('start-prompt')).length,
+  };
+}
+type Running = ReturnType<typeof attempt>;
+
+async function happy(it: Running): Promise<AttemptOutcome> {
+  const { accepted, update, completed } = it.harness.events;
+  it.harness.say(accepted, update('O'), update('K'), completed);
+  it.harness.end();
+  return it.begin();
+}
+
+const way = [
+  'capabilities',
+  '= SessionStarting',
+  `create-session-${prompt}`,
+  '= Submitting',
+  sent,
+  '= Running',
+  '= result',
+  '= Settling',
+  `workspace-delta-${prompt}`,
+  '= Succeeded',
+];
+
+describe('an attempt that goes well', () => {
+  test('writes what allows a step before the step', async () => {
+    const it = attempt();
+    expect(await happy(it)).toBe('settled');
+    expect(it.log).toEqual(way);
+    expect(it.problems).toEqual([]);
+  });
+
+  test('ends with the answer, its receipt and a released workspace', async () => {
+    const it = attempt();
+    await happy(it);
+    const settlement = {
+      terminalEvent: 'completed',
+      outcome: 'succeeded',
+      stopReason: 'end_turn',
+      settledAt: '2030-01-01T00:00:05.123456789Z',
+    } as const;
+    expect(it.stored).toEqual([
+      {
+        text: 'OK',
+        receipt: expect.objectContaining({ promptID: prompt, attempt: 1, settlementDigest: digestOfSettlement(settlement) }),
+      },
+    ]);
+    expect(it.task().status).toMatchObject({ phase: 'Succeeded', executionWorkspace: { phase: 'Released' } });
+  });
+
+  test('takes the text of the end before what was said on the way', async () => {
+    const it = attempt();
+    const { accepted, update, completedWith } = it.harness.events;
+    it.harness.say(accepted, update('thinking'), completedWith('OK'));
+    it.harness.end();
+    await it.begin();
+    expect(it.stored[0]?.text).toBe('OK');
+  });
+
+  test('cuts an answer that is too long, in time that does not grow with the square', async () => {
+    const it = attempt();
+    const { accepted, update, completed } = it.harness.events;
+    it.harness.say(accepted, ...Array.from({ length: 40_000 }, () => update('x'.repeat(40))), completed);
+    it.harness.end();
+    const began = performance.now();
+    await it.begin();
+    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(it.stored[0]?.text).toMatch(/^x{1000000}\.\.\.<truncated>$/);
+  });
+
+  test('leaves no timer', async () => {
+    const it = attempt();
+    await happy(it);
+    expect(it.clock.timers()).toBe(0);
+  });
+});
+
+describe('a write that fails', () => {
+  const writes = way.filter((one) => one.startsWith('='));
+
+  test.each(writes.slice(0, 2))('%s keeps everything after it from happening', async (write) => {
+    const it = attempt();
+    it.killAt(write);
+    await expect(happy(it)).rejects.toThrow('the API server is gone');
+    expect(it.log).toEqual(way.slice(0, way.indexOf(write)));
+  });
+
+  test('= Running ends the prompt, and nothing is said to have succeeded', async () => {
+    const it = attempt();
+    it.killAt('= Running');
+    await happy(it);
+    expect(it.log.slice(it.log.indexOf(sent))).toEqual([sent, 'cancel stream_disconnected', '= OutcomeUnknown']);
+  });
+
+  test('= result leaves an unknown outcome that says so', async () => {
+    const it = attempt();
+    it.killAt('= result');
+    await happy(it);
+    expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'ExecutionEventPersistenceFailed' });
+    expect(it.log).not.toContain(`workspace-delta-${prompt}`);
+  });
+
+  test('= Settling keeps the workspace from being asked for', async () => {
+    const it = attempt();
+    it.killAt('= Settling');
+    await expect(happy(it)).rejects.toThrow('the API server is gone');
+    expect(it.log).not.toContain(`workspace-delta-${prompt}`);
+  });
+
+  test.each(writes)('%s never leads to a second prompt', async (write) => {
+    const it = attempt();
+    it.killAt(write);
+    await happy(it).catch(() => undefined);
+    expect(it.prompts()).toBe(write === '= SessionStarting' || write === '= Submitting' ? 0 : 1);
+  });
+});
+
+describe('an instance that is not the one of the plan', () => {
+  test.each([
+    ['runs another profile', { runtimeProfileDigest: `sha256:${'0'.repeat(64)}` }],
+    ['is not strictly governed', { workspaceGovernance: { mode: 'trusted-non-governed' } }],
+    ['takes no agent configuration', { supportsAgentSessionConfiguration: false }],
+  ])('%s: nothing is written', async (_, change) => {
+    const it = attempt();
+    const { capabilities } = it.harness.answers;
+    it.harness.answers.capabilities = async () => ({ ...(await capabilities()), ...change }) as never;
+    await expect(it.begin()).rejects.toThrow('the instance');
+    expect(it.log).toEqual(['capabilities']);
+  });
+});
+
+describe('a session that does not begin', () => {
+  test('fails the Task, and names no address', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = () => Promise.reject(broken('unknown'));
+    expect(await it.begin()).toBe('settled');
+    expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'RuntimeSessionStartFailed' });
+    expect(it.task().status?.message).toContain('connect ECONNREFUSED (its instance)');
+    expect(it.prompts()).toBe(0);
+  });
+
+  test('because the instance is at capacity is queued again, and says so', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = () =>
+      Promise.reject(broken('request_written', { kind: 'http', status: 429, code: 'rate_limited', retryable: true }));
+    expect(await it.begin()).toEqual({ requeue: 'its instance is at capacity' });
+    expect(it.task().status).toMatchObject({ phase: 'Pending', execution: { state: 'Queued', reason: 'AtCapacity' } });
+    expect(it.problems).toEqual([]);
+  });
+
+  test('is given up when its Task is deleted', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = (signal) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => reject(broken('unknown', { kind: 'aborted' })));
+      });
+    const over = it.begin();
+    await settle();
+    await settle();
+    it.cancelled.abort();
+    expect(await over).toBe('settled');
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'Cancelled' });
+  });
+});
+
+describe('a prompt that nobody wants any more is not sent', () => {
+  test('when its Task was deleted while the session began', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = () => {
+      it.cancelled.abort();
+      return Promise.resolve({});
+    };
+    await it.begin();
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'Cancelled' });
+    expect(it.prompts()).toBe(0);
+  });
+
+  test('when the last write shows that it is being deleted', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = () => {
+      it.change({ deletionTimestamp: at(created) });
+      return Promise.resolve({});
+    };
+    await it.begin();
+    expect(it.log.slice(-2)).toEqual(['= Submitting', '= Cancelled']);
+    expect(it.prompts()).toBe(0);
+  });
+
+  test('when the time is over', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = async () => {
+      await it.clock.advance(10 * 60_000);
+      return {};
+    };
+    await it.begin();
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+    expect(it.prompts()).toBe(0);
+  });
+});
+
+describe('a prompt that fails to be sent', () => {
+  test('with the proof that nothing was written was not accepted', async () => {
+    const it = attempt();
+    it.harness.answers.prompt = () => Promise.reject(broken('zero_bytes_written'));
+    await it.begin();
+    expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'PromptNotAccepted' });
+  });
+
+  test.each(['unknown', 'request_written', 'request_write_ambiguous'] as const)(
+    'with evidence %s has an unknown outcome, and is not sent again',
+    async (evidence) => {
+      const it = attempt();
+      it.harness.answers.prompt = () => Promise.reject(broken(evidence));
+      await it.begin();
+      expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
+      expect(it.prompts()).toBe(1);
+    },
+  );
+});
+
+describe('a prompt that ends as', () => {
+  test.each([
+    ['failed', 'Failed', 'PromptFailed', 'agent_error: it broke'],
+    ['cancelled', 'Cancelled', 'Cancelled', 'the prompt was cancelled: cancelled'],
+    ['unknown', 'OutcomeUnknown', 'RuntimeLost', 'settlement_unproven: nobody knows'],
+  ] as const)('%s settles the Task as %s', async (name, state, reason, message) => {
+    const it = attempt();
+    it.harness.say(it.harness.events.accepted, it.harness.events[name]);
+    it.harness.end();
+    expect(await it.begin()).toBe('settled');
+    expect(it.execution()).toMatchObject({ state, reason, message });
+    expect(it.stored).toEqual([]);
+    expect(it.problems).toEqual([]);
+  });
+});
+
+describe('a stream that breaks', () => {
+  test.each([
+    ['cancelled', 'Cancelled', 'Cancelled'],
+    ['failed', 'Failed', 'PromptFailed'],
+    ['succeeded', 'OutcomeUnknown', 'RuntimeLost'],
+    ['outcome_unknown', 'OutcomeUnknown', 'RuntimeLost'],
+  ] as const)('and a prompt that is proven to have ended as %s is %s', async (outcome, state, reason) => {
+    const it = attempt();
+    it.harness.answers.cancel = () => Promise.resolve(settled(outcome));
+    it.harness.say(it.harness.events.accepted);
+    it.harness.end(broken('request_written', { kind: 'stream' }));
+    await it.begin();
+    expect(it.log).toContain('cancel stream_disconnected');
+    expect(it.execution()).toMatchObject({ state, reason });
+  });
+
+  test('or ends without an end, leaves an unknown outcome when nothing is proven', async () => {
+    for (const error of [undefined, broken('request_written')]) {
+      const it = attempt();
+      it.harness.say(it.harness.events.accepted);
+      it.harness.end(error);
+      await it.begin();
+      expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
+      expect(it.prompts()).toBe(1);
+    }
+  });
+});
+
+describe('a running prompt', () => {
+  async function running() {
+    const it = attempt();
+    const { over } = await it.sent();
+    it.harness.say(it.harness.events.accepted);
+    await settle();
+    await settle();
+    return { it, over };
+  }
+
+  test('has its lease renewed at half of its life, again and again', async () => {
+    const { it, over } = await running();
+    await it.clock.advance(44_999);
+    expect(it.log.filter((one) => one.startsWith('renew'))).toEqual([]);
+    await it.clock.advance(1);
+    await it.clock.advance(45_000);
+    expect(it.log.filter((one) => one.startsWith('renew'))).toEqual([`renew-lease-2-${prompt}`, `renew-lease-3-${prompt}`]);
+    it.harness.say(it.harness.events.completed);
+    it.harness.end();
+    await over;
+    expect(it.clock.timers()).toBe(0);
+  });
+
+  test('is cancelled when its lease cannot be renewed', async () => {
+    const { it, over } = await running();
+    it.harness.answers.renewLease = () => Promise.reject(broken('unknown'));
+    it.harness.answers.cancel = () => {
+      it.harness.say(it.harness.events.cancelled);
+      it.harness.end();
+      return Promise.resolve(settled('cancelled'));
+    };
+    await it.clock.advance(45_000);
+    await over;
+    expect(it.execution()).toMatchObject({
+      state: 'Cancelled',
+      reason: 'Cancelled',
+      message: 'the prompt was cancelled: its lease could not be renewed',
+    });
+  });
+
+  test('is cancelled at the deadline of its Task', async () => {
+    const { it, over } = await running();
+    it.harness.answers.cancel = () => {
+      it.harness.say(it.harness.events.cancelled);
+      it.harness.end();
+      return Promise.resolve(settled('cancelled'));
+    };
+    await it.clock.advance(10 * 60_000);
+    await over;
+    expect(it.log).toContain('cancel task_timeout');
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+  });
+
+  test('that does not end at its deadline is broken off, and its outcome is what can be proven', async () => {
+    const { it, over } = await running();
+    await it.clock.advance(10 * 60_000);
+    expect(it.log).not.toContain('abort');
+    it.harness.answers.cancel = () => Promise.resolve(settled('cancelled'));
+    await it.clock.advance(25_000);
+    await over;
+    expect(it.log).toContain('abort');
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+  });
+
+  test('is cancelled when its Task is deleted', async () => {
+    const { it, over } = await running();
+    it.harness.answers.cancel = () => {
+      it.harness.say(it.harness.events.cancelled);
+      it.harness.end();
+      return Promise.resolve(settled('cancelled'));
+    };
+    it.cancelled.abort();
+    await over;
+    expect(it.log).toContain('cancel controller_shutdown');
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'Cancelled', message: 'the Task was deleted' });
+  });
+
+  test('that ends well all the same has succeeded', async () => {
+    const { it, over } = await running();
+    it.cancelled.abort();
+    it.harness.say(it.harness.events.completedWith('OK'));
+    it.harness.end();
+    await over;
+    expect(it.execution()?.state).toBe('Succeeded');
+  });
+
+  test('is ended when it asks for a permission', async () => {
+    const { it, over } = await running();
+    it.harness.say(it.harness.events.asks, it.harness.events.cancelled);
+    it.harness.end();
+    await over;
+    expect(it.log).toContain('cancel user_requested');
+    expect(it.execution()?.message).toContain('a permission that nobody is there to give');
+  });
+
+  test('has weeks when its Task has', async () => {
+    const it = attempt(boundTask({ timeout: '1000h' }));
+    const clock = it.clock;
+    const after = clock.after.bind(clock);
+    (clock as { after: typeof after }).after = (wait, run) => after(Math.min(wait, 2 ** 31 - 1), run);
+    const { over } = await it.sent();
+    it.harness.say(it.harness.events.accepted);
+    await clock.advance(2 ** 31);
+    expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
+    it.harness.say(it.harness.events.completed);
+    it.harness.end();
+    await over;
+  }, 60_000);
+});
+
+describe('a process that must end', () => {
+  test.each([0, 2, 4, 6])('writes nothing more, after %i steps', async (steps) => {
+    const it = attempt();
+    const over = it.begin();
+    over.catch(() => undefined);
+    for (let i = 0; i < steps; i++) await settle();
+    it.process.abort();
+    const writes = it.log.filter((one) => one.startsWith('=')).length;
+    it.harness.say(it.harness.events.accepted, it.harness.events.completed);
+    it.harness.end();
+    await expect(over).rejects.toThrow();
+    expect(it.log.filter((one) => one.startsWith('='))).toHaveLength(writes);
+  });
+});
+
+describe('a workspace', () => {
+  test('that was changed by a reader fails the Task, with its answer', async () => {
+    const it = attempt();
+    it.harness.answers.delta = () => Promise.resolve({ state: 'read_only_modified', changedFileCount: 2 });
+    await happy(it);
+    expect(it.task().status).toMatchObject({
+      phase: 'Failed',
+      resultRef: { available: true },
+      message: 'the agent changed 2 files of a workspace with intent read',
+      execution: { state: 'Succeeded', outcome: 'Succeeded' },
+      delivery: { state: 'ReadOnlyWorkspaceModified', outcome: 'ReadOnlyWorkspaceModified' },
+    });
+    expect(it.problems).toEqual([]);
+  });
+
+  test('that cannot be validated is a conflict', async () => {
+    const it = attempt();
+    it.harness.answers.delta = () => Promise.reject(broken('unknown'));
+    await happy(it);
+    expect(it.task().status?.delivery).toMatchObject({ state: 'DeliveryConflict', reason: 'WorkspaceValidationFailed' });
+    expect(JSON.stringify(it.task().status)).not.toContain('10.1.2.3');
+  });
+});

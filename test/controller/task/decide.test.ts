@@ -1,0 +1,379 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Agent, RuntimePool, Task } from '../../../src/api/index.js';
+import { decide } from '../../../src/controller/task/decide.js';
+import type { TaskDecision } from '../../../src/controller/task/decision.js';
+import type { TaskObservation } from '../../../src/controller/task/observation.js';
+import { finalizers } from '../../../src/domain/labels.js';
+import {
+  at,
+  boundTask,
+  created,
+  hosting,
+  inState,
+  instanceOf,
+  newTask,
+  planOf,
+  poolOf,
+  readyClass,
+  seen,
+  takenTask,
+} from '../../support/controlled-task.js';
+import { agent } from '../../support/objects.js';
+import { readVectors } from '../../support/vectors.js';
+import type { Vector } from '../../support/vectors.js';
+
+const soon = created + 10_000;
+const bound = boundTask();
+const served = (change: Partial<TaskObservation> = {}, task: Task = bound.task) =>
+  seen(task, { frozen: bound.thawed, pool: poolOf(bound.plan), ...change });
+const deleting = (task: Task): Task => ({
+  ...task,
+  metadata: { ...task.metadata, deletionTimestamp: at(soon), finalizers: [finalizers.task] },
+});
+const verb = ({ effect, wait }: TaskDecision) => effect?.do ?? (wait === undefined ? 'rest' : 'wait');
+const ending = ({ effect }: TaskDecision) => (effect?.do === 'settle' ? effect.ending : undefined);
+const with_ = (
+  pool: RuntimePool,
+  change: Partial<NonNullable<RuntimePool['status']>>,
+  metadata: Partial<RuntimePool['metadata']> = {},
+) => ({
+  ...pool,
+  metadata: { ...pool.metadata, ...metadata },
+  status: { ...pool.status, ...change },
+});
+
+describe('a Task that is deleted', () => {
+  const gone = deleting(bound.task);
+
+  test('is cancelled while its attempt runs', () => {
+    expect(decide(served({ running: true }, gone), soon).effect).toEqual({ do: 'cancel', reason: 'deleted' });
+  });
+
+  test('is released when nothing was started for it', () => {
+    expect(verb(decide(served({}, gone), soon))).toBe('release');
+    expect(verb(decide(seen(deleting(takenTask())), soon))).toBe('release');
+  });
+
+  test('keeps its finalizer for as long as a session may be left', () => {
+    const over = deleting(inState(bound.task, { state: 'Failed', outcome: 'Failed' }));
+    expect(verb(decide(served({ leftSession: 'reachable' }, over), soon))).toBe('clean-session');
+    expect(decide(served({ leftSession: 'unreachable' }, over), soon)).toEqual({ wait: 5_000 });
+    expect(verb(decide(served({ leftSession: 'none' }, over), soon))).toBe('release');
+  });
+
+  test.each([
+    ['SessionStarting', 'Cancelled', 'Cancelled'],
+    ['Planned', 'Cancelled', 'Cancelled'],
+    ['Submitting', 'OutcomeUnknown', 'RuntimeLost'],
+    ['Running', 'OutcomeUnknown', 'RuntimeLost'],
+  ] as const)('and was left in %s by another controller ends as %s before it is released', (state, outcome, reason) => {
+    expect(ending(decide(served({}, deleting(inState(bound.task, { state }))), soon))).toMatchObject({ state: outcome, reason });
+  });
+
+  test('is left alone when it carries only finalizers of others', () => {
+    const foreign = { ...gone, metadata: { ...gone.metadata, finalizers: ['example.org/other'] } };
+    expect(decide(served({ leftSession: 'reachable' }, foreign), soon)).toEqual({});
+  });
+});
+
+describe('a settled Task', () => {
+  test.each(['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'] as const)('rests: %s', (state) => {
+    expect(decide(served({}, inState(bound.task, { state, outcome: state })), created + 1e9)).toEqual({});
+  });
+
+  test('rests when only its phase says so', () => {
+    expect(decide(seen({ ...newTask(), status: { phase: 'Failed' } }), soon)).toEqual({});
+  });
+
+  test('has its session ended first', () => {
+    const over = inState(bound.task, { state: 'Failed', outcome: 'Failed' });
+    expect(verb(decide(served({ leftSession: 'reachable' }, over), soon))).toBe('clean-session');
+    expect(verb(decide(served({ frozen: 'unread', leftSession: 'reachable' }, over), soon))).toBe('clean-session');
+  });
+});
+
+test('nothing is decided about a Task whose attempt runs', () => {
+  expect(decide(served({ running: true }), created + 1e9)).toEqual({});
+});
+
+describe('at its deadline a Task', () => {
+  const late = created + 30 * 60_000;
+
+  test('that nothing was sent for ends as Cancelled/TaskTimeout', () => {
+    for (const o of [seen(newTask()), served(), served({}, inState(bound.task, { state: 'SessionStarting' }))])
+      expect(ending(decide(o, late))).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+    expect(verb(decide(served(), late - 1))).toBe('start');
+  });
+
+  test('names what its pool says, without names of the provider', () => {
+    const pool = poolOf(bound.plan, {
+      lifecycle: 'Degraded',
+      message: `Pod ${bound.plan.poolName}-0123456789-sandbox-claim at 10.1.2.3:8080 is not ready`,
+    });
+    expect(ending(decide(served({ pool }), late))?.message).toBe(
+      'deadline exceeded before runtime admission; its pool says: Pod (its workspace) at (its instance) is not ready',
+    );
+    expect(ending(decide(served(), late))?.message).toBe('deadline exceeded before runtime admission');
+  });
+
+  test('names what it waited for when there is no pool', () => {
+    const task = { ...newTask(), status: { message: 'the class cannot be used: drifted' } };
+    expect(ending(decide(seen(task), late))?.message).toMatch(/before runtime admission; the class cannot be used: drifted$/);
+  });
+
+  test('has its own timeout', () => {
+    const short = newTask({ timeout: '1m' });
+    expect(verb(decide(seen(short), created + 59_999))).toBe('take');
+    expect(ending(decide(seen(short), created + 60_000))?.reason).toBe('TaskTimeout');
+  });
+
+  test('is not said to have timed out once something may have been sent', () => {
+    expect(ending(decide(served({}, inState(bound.task, { state: 'Running' })), late))?.state).toBe('OutcomeUnknown');
+  });
+});
+
+describe('a Task that is not bound', () => {
+  const prompted = agent({ systemPrompt: { configMapRef: { name: 'prompts', key: 'coder' } } });
+
+  test('has its Agent read before it is refused for lacking one', () => {
+    expect(verb(decide(seen(newTask(), { agent: 'unread' }), soon))).toBe('read-agent');
+    expect(decide(seen(newTask(), { agent: undefined }), soon).effect).toMatchObject({
+      do: 'refuse',
+      refusal: { gate: 'compatibility', rule: 'agent-required' },
+    });
+  });
+
+  test('has its system prompt read, and is refused when there is none', () => {
+    expect(verb(decide(seen(newTask(), { agent: prompted, systemPrompt: 'unread' }), soon))).toBe('read-system-prompt');
+    expect(decide(seen(newTask(), { agent: prompted, systemPrompt: { missing: 'prompts/coder' } }), soon).effect).toMatchObject({
+      do: 'refuse',
+      refusal: {
+        reason: 'InvalidRuntimeProfile',
+        finding: { at: 'Agent team-a/coder', field: 'spec.systemPrompt.configMapRef' },
+      },
+    });
+  });
+
+  test('waits five seconds for a class that may be applied together with it, then is refused', () => {
+    const missing = { state: 'missing', says: 'there is no RuntimePoolClass for codex/standard' } as const;
+    expect(decide(seen(newTask(), { poolClass: missing }), created + 4_999)).toEqual({ wait: 1_000 });
+    expect(decide(seen(newTask(), { poolClass: missing }), created + 5_000).effect).toMatchObject({
+      do: 'refuse',
+      refusal: { gate: 'plan', reason: 'InvalidRuntimeProfile', finding: { allowed: 'a class for codex/standard' } },
+    });
+  });
+
+  test.each(['drifted', 'ambiguous', 'invalid'] as const)('waits for a class that is %s, and says why once', (state) => {
+    const poolClass = { state, says: 'look here' } as const;
+    const message = 'the class cannot be used: look here';
+    expect(decide(seen(newTask(), { poolClass }), soon).effect).toEqual({ do: 'say', message });
+    const told = { ...newTask(), status: { message } };
+    expect(decide(seen(told, { poolClass }), soon)).toEqual({ wait: 30 * 60_000 - 10_000 });
+  });
+
+  test('says what is too long only once as well', () => {
+    const poolClass = { state: 'invalid', says: 'ä'.repeat(2_000) } as const;
+    const { effect } = decide(seen(newTask(), { poolClass }), soon);
+    if (effect?.do !== 'say' || effect.message === undefined) throw new Error('nothing is said');
+    expect(Buffer.byteLength(effect.message)).toBeLessThanOrEqual(1024);
+    expect(verb(decide(seen({ ...newTask(), status: { message: effect.message } }, { poolClass }), soon))).toBe('wait');
+  });
+
+  test('is taken before it is bound', () => {
+    expect(decide(seen(newTask()), soon).effect).toEqual({ do: 'take', plan: planOf(newTask()) });
+    expect(decide(seen(takenTask()), soon).effect).toEqual({ do: 'bind', plan: planOf(newTask()), agent: agent() });
+  });
+
+  test('is taken again when its plan has become another one', () => {
+    const other = agent({ model: { name: 'gpt-5.5' } });
+    expect(verb(decide(seen(takenTask(), { agent: other }), soon))).toBe('take');
+  });
+
+  test('is refused when its name leaves no room for that of its answer', () => {
+    const named = (length: number) => newTask({}, { name: 'a'.repeat(length) });
+    expect(decide(seen(named(247)), soon).effect).toMatchObject({
+      do: 'refuse',
+      refusal: { gate: 'preflight', rule: 'task-name' },
+    });
+    expect(verb(decide(seen(named(246)), soon))).toBe('take');
+  });
+
+  test('is refused when what would be frozen does not fit one Secret', () => {
+    const refused = (prompt: string) => decide(seen(newTask({ prompt })), soon).effect;
+    expect(refused('x'.repeat(512 * 1024 + 1))).toMatchObject({ do: 'refuse', refusal: { rule: 'prompt-size' } });
+    expect(refused('\u0001'.repeat(400 * 1024))).toMatchObject({
+      do: 'refuse',
+      refusal: { gate: 'plan', finding: { field: 'spec' } },
+    });
+    expect(refused('x'.repeat(512 * 1024))).toMatchObject({ do: 'take' });
+  });
+});
+
+describe('every refusal of a gate refuses the Task', () => {
+  const { vectors } = readVectors<{
+    vectors: Vector<
+      { task: Task; agent: Agent | null; flags: { executionWorkspaceDefaultProvider: string } },
+      { verdict: string; executionWorkspace: object | null }
+    >[];
+  }>('admission');
+  const refused = ['B-templateRef', 'A-', 'B-boot', 'B-cleanup', 'R-transaction', '0-'];
+  const chosen = vectors.filter(
+    ({ name, output }) => output.verdict === 'rejected' && refused.some((start) => name.startsWith(start)),
+  );
+
+  test.each(chosen.filter(({ name }) => !name.startsWith('0-agent-secret-ref')).map((vector) => ({ ...vector })))(
+    '$name',
+    ({ input, output }) => {
+      const task = { ...input.task, metadata: { ...input.task.metadata, creationTimestamp: at(created) } };
+      const flagged = { ...hosting, defaultProvider: input.flags.executionWorkspaceDefaultProvider };
+      const { effect } = decide(seen(task, { agent: input.agent ?? undefined, hosting: flagged }), soon);
+      expect(effect?.do).toBe('refuse');
+      if (effect?.do !== 'refuse' || output.executionWorkspace === null) return;
+      expect(effect.refusal.projection).toBe('workspace');
+    },
+  );
+
+  test('and there are some of each gate', () => {
+    expect(chosen.length).toBeGreaterThan(15);
+  });
+});
+
+describe('a bound Task', () => {
+  test('has its snapshot read first', () => {
+    expect(verb(decide(served({ frozen: 'unread' }), soon))).toBe('read-snapshot');
+  });
+
+  const problem = { problem: { at: 'Task team-a/t1', field: 'snapshot', found: 'nothing', allowed: 'x' } };
+
+  test.each(['Queued', 'SessionStarting', 'Planned'] as const)('fails with a snapshot that is not its own: %s', (state) => {
+    expect(ending(decide(served({ frozen: problem }, inState(bound.task, { state })), soon))).toMatchObject({
+      state: 'Failed',
+      reason: 'InvalidAttempt',
+    });
+  });
+
+  test.each(['Submitting', 'Running'] as const)('that may have been sent is never said to have failed: %s', (state) => {
+    expect(ending(decide(served({ frozen: problem }, inState(bound.task, { state })), soon))).toMatchObject({
+      state: 'OutcomeUnknown',
+      reason: 'RuntimeLost',
+    });
+  });
+
+  test('asks no Agent and no class any more once its pool is there', () => {
+    const poolClass = { state: 'drifted', says: 'x' } as const;
+    expect(verb(decide(served({ agent: undefined, poolClass }), soon))).toBe('start');
+  });
+});
+
+describe('after a restart of the controller, an attempt in state', () => {
+  test.each([
+    ['Queued', { do: 'start' }],
+    ['Reserved', { do: 'queue', recovered: true }],
+    ['SessionStarting', { do: 'queue', recovered: true }],
+    ['Planned', { do: 'queue', recovered: true }],
+    ['Settling', { do: 'settle-from-record' }],
+  ] as const)('%s goes on: %j', (state, effect) => {
+    expect(decide(served({}, inState(bound.task, { state })), soon).effect).toEqual(effect);
+  });
+
+  test.each(['Submitting', 'SubmittedUnknown', 'Accepted', 'Running'] as const)('%s has an unknown outcome', (state) => {
+    expect(ending(decide(served({}, inState(bound.task, { state })), soon))).toMatchObject({
+      state: 'OutcomeUnknown',
+      reason: 'RuntimeLost',
+    });
+  });
+
+  test('SessionStarting waits with its reason when there is neither pool nor class', () => {
+    const o = served(
+      { pool: undefined, poolClass: { state: 'drifted', says: 'look' } },
+      inState(bound.task, { state: 'SessionStarting' }),
+    );
+    expect(decide(o, soon).effect).toEqual({ do: 'say', message: 'the class cannot be used: look' });
+  });
+});
+
+describe('a Task is queued', () => {
+  const fresh = {
+    ...bound.task,
+    status: { phase: 'Pending', agentExecutionBinding: bound.task.status?.agentExecutionBinding },
+  } as Task;
+
+  test('when it is bound and its pool is not there', () => {
+    expect(decide(served({ pool: undefined }, fresh), soon).effect).toEqual({ do: 'queue', recovered: false });
+  });
+
+  test('anew for a pool of another UID, and for one that was scaled to zero', () => {
+    const pool = poolOf(bound.plan);
+    expect(verb(decide(served({ pool: with_(pool, {}, { uid: 'pool-uid-2' }) }), soon))).toBe('queue');
+    expect(verb(decide(served({ pool: { ...pool, spec: { ...pool.spec, desiredReplicas: 0 } } }), soon))).toBe('queue');
+  });
+
+  test('not for a pool that is being deleted', () => {
+    const pool = with_(poolOf(bound.plan), {}, { deletionTimestamp: at(soon) });
+    expect(decide(served({ pool }), soon).effect).toEqual({ do: 'say', message: 'the pool of this Task is being deleted' });
+  });
+
+  test('not for a pool of another plan, which may be replaced', () => {
+    const pool = poolOf(bound.plan);
+    const other = { ...pool, spec: { ...pool.spec, runtime: { ...pool.spec.runtime, image: `x@sha256:${'c'.repeat(64)}` } } };
+    expect(decide(served({ pool: other }), soon).effect).toMatchObject({
+      do: 'say',
+      message: expect.stringContaining('spec.runtime.image'),
+    });
+  });
+
+  test('not for a new pool of a class that now has another image', () => {
+    const poolClass = {
+      ...readyClass,
+      compiled: { ...readyClass.compiled, frozen: { ...readyClass.compiled.frozen, image: `x@sha256:${'d'.repeat(64)}` } },
+    };
+    expect(ending(decide(served({ pool: undefined, poolClass }), soon))).toMatchObject({
+      state: 'Failed',
+      reason: 'InvalidRuntimeProfile',
+      message: expect.stringContaining('create the Task again'),
+    });
+  });
+});
+
+describe('a queued Task', () => {
+  const pool = poolOf(bound.plan);
+
+  test('starts when its pool serves and accepts, in this epoch and its present generation', () => {
+    expect(decide(served(), soon).effect).toEqual({ do: 'start' });
+  });
+
+  test.each([
+    ['does not serve', { lifecycle: 'Starting' }],
+    ['does not accept', { admissionState: 'Closed' }],
+    ['has no instance', { activeInstance: undefined }],
+    ['has an instance of another epoch', { activeInstance: { ...instanceOf(bound.plan), controllerEpoch: 2 } }],
+    ['has been looked at in another generation', { observedGeneration: 1 }],
+  ] as const)('waits until its deadline for a pool that %s', (_, change) => {
+    expect(decide(served({ pool: with_(pool, change as object) }), soon)).toEqual({ wait: 30 * 60_000 - 10_000 });
+  });
+
+  test.each(['Degraded', 'Ambiguous'] as const)('tells once that its pool is %s', (lifecycle) => {
+    const degraded = with_(pool, { lifecycle, message: 'the Pod cannot be scheduled' });
+    const message = 'waits for its pool: the Pod cannot be scheduled';
+    expect(decide(served({ pool: degraded }), soon).effect).toEqual({ do: 'say', message });
+    expect(verb(decide(served({ pool: degraded }, inState(bound.task, {}, { message })), soon))).toBe('wait');
+  });
+
+  test('says nothing any more once what it waited for is over', () => {
+    const told = inState(bound.task, {}, { message: 'waits for its pool: x' });
+    expect(decide(served({ pool: with_(pool, { lifecycle: 'Starting' }) }, told), soon).effect).toEqual({
+      do: 'say',
+      message: undefined,
+    });
+  });
+
+  test('whose attempt cannot begin is tried later and later, and says why from the second time', () => {
+    const held = (tries: number) => ({ runtimeInstanceID: 'a.b', says: 'no answer within 30000 ms', tries, until: soon + 4_000 });
+    expect(decide(served({ held: held(1) }), soon)).toEqual({ wait: 4_000 });
+    expect(decide(served({ held: held(2) }), soon).effect).toEqual({
+      do: 'say',
+      message: 'the attempt could not begin: no answer within 30000 ms',
+    });
+    expect(decide(served({ held: held(2) }), soon + 4_000).effect).toEqual({ do: 'start' });
+  });
+});

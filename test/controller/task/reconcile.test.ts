@@ -1,0 +1,523 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ActiveInstance, Manifest, RuntimePool, Task } from '../../../src/api/index.js';
+import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
+import type { TaskReconciler, TaskReconcilerOptions } from '../../../src/controller/task/reconcile.js';
+import { finalizers } from '../../../src/domain/labels.js';
+import { planTask } from '../../../src/domain/plan.js';
+import type { Plan } from '../../../src/domain/plan.js';
+import { createHarnessClient } from '../../../src/harness/client.js';
+import type { HarnessClient } from '../../../src/harness/client.js';
+import type { KubeEvent } from '../../../src/kube/events.js';
+import { systemClock } from '../../../src/kube/clock.js';
+import {
+  at,
+  boundTask,
+  created,
+  epoch,
+  hosting,
+  inState,
+  newTask,
+  poolOf,
+  problemsOf,
+  readyClass,
+  takenTask,
+  worldOf,
+} from '../../support/controlled-task.js';
+import { eventually, pause } from '../../support/eventually.js';
+import { taskOrders } from '../../support/harness-orders.js';
+import type { TaskOrders } from '../../support/harness-orders.js';
+import { memoryClient, refusal } from '../../support/memory-client.js';
+import type { MemoryClient } from '../../support/memory-client.js';
+import { agent, poolClass } from '../../support/objects.js';
+import { scriptedSupervisor, testCredentials } from '../../support/supervisor.js';
+import type { ScriptedSupervisor } from '../../support/supervisor.js';
+
+/** An address of this machine that no other test listens on. */
+const address = `127.0.${1 + (process.pid % 250)}.${1 + (Math.floor(process.pid / 250) % 250)}`;
+const adapterDigests = { scripted: `sha256:${'a'.repeat(64)}` };
+const spec = poolClass({ runtime: { ...poolClass().runtime, adapterDigests } });
+const coder = {
+  ...agent({ model: { name: 'gpt-5.5' }, runtime: { type: 'codex', defaultMaxTurns: 50 } }),
+  metadata: { name: 'coder', namespace: 'team-a', uid: 'agent-1', generation: 1 },
+};
+
+let supervisor: ScriptedSupervisor;
+let harness: HarnessClient;
+beforeAll(async () => {
+  supervisor = await scriptedSupervisor({ env: { ORKA_ACP_LISTEN_ADDRESS: `${address}:8080` } });
+  harness = createHarnessClient({ baseUrl: `http://${address}:8080`, credentials: testCredentials });
+});
+afterAll(async () => {
+  harness.close();
+  await supervisor.close();
+});
+
+const status = () =>
+  harness.status({
+    runtimeProfileDigest: supervisor.fence.runtimeProfileDigest,
+    runtimeInstanceID: supervisor.fence.runtimeInstanceID,
+  });
+
+/** A session that a supervisor has, as an attempt of another process would have made it. */
+async function supervisorSession(taskUID: string): Promise<TaskOrders> {
+  const orders = taskOrders(taskUID, supervisor.runtime);
+  await harness.createSession(orders.operation('create-session', supervisor.fence), orders.session);
+  return orders;
+}
+
+interface Controlled {
+  readonly client: MemoryClient;
+  readonly reconciler: TaskReconciler;
+  readonly events: KubeEvent[];
+  readonly errors: unknown[];
+  readonly problems: unknown[];
+  readonly outcomes: string[];
+  readonly stop: AbortController;
+  readonly task: () => Task | undefined;
+  readonly pool: () => RuntimePool | undefined;
+  readonly writes: () => readonly string[];
+  readonly run: () => ReturnType<TaskReconciler['reconcile']>;
+  /** Reconciles again and again until the Task is in a state. */
+  readonly until: (state: string) => Promise<void>;
+}
+
+/** Now, as the supervisor has it: it does not take leases of another time. */
+const just = () => at(Math.floor(Date.now() / 1000) * 1000);
+const key = 'team-a/t1';
+let tasks = 0;
+/** Sessions of a supervisor are never begun twice, so that each test has a Task of its own. */
+const uid = () => `11111111-1111-1111-1111-${String(++tasks).padStart(12, '0')}`;
+
+function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
+  const problems: unknown[] = [];
+  const client = memoryClient((before, after) => problems.push(...problemsOf(before, after)));
+  const events: KubeEvent[] = [];
+  const errors: unknown[] = [];
+  const outcomes: string[] = [];
+  const stop = new AbortController();
+  const options: TaskReconcilerOptions = {
+    client,
+    world: worldOf(client),
+    classes: {
+      of: () => ({ ...readyClass, compiled: { ...readyClass.compiled, spec } }),
+      statusChange: () => undefined,
+    },
+    hosting,
+    manager: 'test',
+    epoch,
+    clock: systemClock,
+    runtimeNamespace: 'orka-runtimes',
+    record: (event) => events.push(event),
+    namespaceUid: () => Promise.resolve('ns-uid'),
+    credentialsOf: () => ({ credentials: testCredentials }) as never,
+    lookAgain: () => undefined,
+    again: () => undefined,
+    onError: (_, error) => errors.push(error),
+    metrics: { attemptEnded: (outcome) => outcomes.push(outcome), attemptPassed: () => undefined },
+    signal: stop.signal,
+    ...change,
+  };
+  const reconciler = createTaskReconciler(options);
+  const task = () => client.at('Task', 't1') as unknown as Task | undefined;
+  const run = () => reconciler.reconcile(key, stop.signal);
+  return {
+    client,
+    reconciler,
+    events,
+    errors,
+    problems,
+    outcomes,
+    stop,
+    task,
+    pool: () => [...client.stored.values()].find(({ kind }) => kind === 'RuntimePool') as unknown as RuntimePool | undefined,
+    writes: () => client.asked.filter((one) => !one.startsWith('GET')),
+    run,
+    until: async (state) => {
+      for (let i = 0; i < 400 && task()?.status?.execution?.state !== state; i++) {
+        await run();
+        await pause(10);
+      }
+      expect(task()?.status?.execution?.state).toBe(state);
+    },
+  };
+}
+
+function instance(plan: Plan): ActiveInstance {
+  const { fence } = supervisor;
+  return {
+    ...poolOf(plan).status?.activeInstance,
+    podAddress: address,
+    bootID: fence.supervisorBootID,
+    runtimeInstanceID: fence.runtimeInstanceID,
+    profileDigest: fence.runtimeProfileDigest,
+  } as ActiveInstance;
+}
+
+/** What the pool reconciler does once the instance of a pool serves. */
+function serve({ client, pool }: Controlled): void {
+  const { metadata, spec: wanted, ...rest } = pool()!;
+  const plan = planTask({ task: newTask(), agent: coder, poolClass: spec, defaultProvider: '' }) as Plan;
+  const { status: serving } = poolOf(plan, { activeInstance: instance(plan) });
+  client.put({ ...rest, metadata: { ...metadata, uid: 'pool-uid-1', generation: 2 }, spec: wanted, status: serving });
+  client.put({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'pod',
+      namespace: 'orka-runtimes',
+      uid: 'pod-uid-1',
+      annotations: { 'orka.ai/runtime-profile-digest': 'd', 'orka.ai/provider-token-generation': 'g' },
+    },
+    spec: {
+      containers: [
+        {
+          env: [
+            { name: 'ORKA_ACP_CONTROLLER_EPOCH', value: '3' },
+            { name: 'ORKA_ACP_RUNTIME_POOL_GENERATION', value: '2' },
+            { name: 'ORKA_ACP_RUNTIME_PROFILE_DIGEST', value: 'd' },
+            { name: 'ORKA_ACP_PROVIDER_TOKEN_GENERATION', value: 'g' },
+          ],
+        },
+      ],
+    },
+  });
+}
+
+/** A Task whose pool serves, with nothing begun. */
+async function queued(prompt: string, it = controlled(), timeout = '10m'): Promise<Controlled> {
+  it.client.put(coder);
+  it.client.put(newTask({ prompt, timeout }, { uid: uid(), creationTimestamp: just() }));
+  await it.run();
+  serve(it);
+  return it;
+}
+
+describe('a Task from its creation to its end, with a supervisor', () => {
+  test('is taken, bound and queued before anything runs', async () => {
+    const it = controlled();
+    it.client.put(coder);
+    it.client.put(newTask({ prompt: 'say OK' }, { uid: uid(), creationTimestamp: just() }));
+    await it.run();
+    const { poolName } = planTask({ task: it.task()!, agent: coder, poolClass: spec, defaultProvider: '' }) as Plan;
+    expect(it.writes()).toEqual([
+      'PATCH tasks/t1',
+      'POST secrets',
+      'PATCH tasks/t1/status',
+      'POST runtimepools',
+      'PATCH tasks/t1/status',
+    ]);
+    expect(it.task()).toMatchObject({
+      metadata: { finalizers: [finalizers.task], labels: { 'orka.ai/runtime-pool': poolName } },
+      status: {
+        phase: 'Pending',
+        execution: { state: 'Queued', runtimePoolName: poolName },
+        executionWorkspace: { reused: false },
+      },
+    });
+    expect(it.events.map(({ reason }) => reason)).toEqual(['ACPTaskQueued']);
+    const before = it.client.asked.length;
+    await it.run();
+    expect(it.client.asked).toHaveLength(before);
+    expect(it.problems).toEqual([]);
+  });
+
+  test('runs, succeeds, and its session is ended', async () => {
+    const it = await queued('say OK');
+    // The pool was stored under another UID when it was made.
+    await it.until('Succeeded');
+    await it.reconciler.idle();
+    expect(it.client.at('ConfigMap', 't1-result')).toMatchObject({ data: { result: 'OK' } });
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Succeeded',
+      delivery: { state: 'ReadValidated' },
+      execution: { runtimeSessionCleanupDigest: expect.stringMatching(/^sha256:/) },
+    });
+    expect(it.pool()?.status?.capacity?.reservations ?? []).toEqual([]);
+    expect((await status()).sessions ?? []).toEqual([]);
+    expect([it.problems, it.errors, it.outcomes]).toEqual([[], [], ['Succeeded']]);
+    expect(it.events.map(({ reason }) => reason)).toEqual(['ACPTaskQueued', 'ACPRuntimePoolRebound', 'TaskSucceeded']);
+  });
+
+  test('that changes its workspace fails, and says how', async () => {
+    const it = await queued('write left-behind.txt');
+    await it.until('Succeeded');
+    await it.reconciler.idle();
+    expect(it.task()?.status).toMatchObject({ phase: 'Failed', delivery: { state: 'ReadOnlyWorkspaceModified' } });
+    expect(it.events.at(-1)?.reason).toBe('ReadOnlyWorkspaceModified');
+  });
+
+  test('whose agent fails has failed', async () => {
+    const it = await queued('error boom');
+    await it.until('Failed');
+    await it.reconciler.idle();
+    expect(it.task()?.status?.execution).toMatchObject({ reason: 'PromptFailed' });
+  });
+
+  test('that is deleted while it runs is cancelled, cleaned and released', async () => {
+    const it = await queued('wait');
+    await it.until('Running');
+    const task = it.task()!;
+    it.client.put({ ...task, metadata: { ...task.metadata, deletionTimestamp: at(created) } });
+    await it.until('Cancelled');
+    await it.reconciler.idle();
+    expect((await status()).sessions ?? []).toEqual([]);
+    await it.run();
+    expect(it.task()?.metadata.finalizers).toEqual([]);
+  });
+
+  test('that is gone without a trace while it runs has its prompt ended', async () => {
+    const it = await queued('wait');
+    await it.until('Running');
+    it.client.stored.delete('/apis/core.orka.ai/v1alpha1/namespaces/team-a/tasks/t1');
+    await it.run();
+    await it.reconciler.idle();
+    await eventually(() => it.errors.length > 0);
+    expect((await status()).pressure).toMatchObject({ activePrompts: 0 });
+    for (let i = 0; i < 100 && ((await status()).sessions ?? []).length > 0; i++) await pause(50);
+    expect((await status()).sessions ?? []).toEqual([]);
+  });
+
+  test('is settled all the same when the API server is away for a moment, whether it stored the write or not', async () => {
+    const it = await queued('say OK');
+    let failures = 0;
+    it.client.before = ({ method, path }) => {
+      if (method !== 'GET' && path.endsWith('t1/status') && failures++ % 2 === 0) throw refusal('unreachable');
+    };
+    let lost = 0;
+    it.client.after = ({ path, method }) => {
+      if (method !== 'GET' && (path.endsWith('t1/status') || path.endsWith('configmaps')) && lost++ % 2 === 0)
+        throw refusal('timeout');
+    };
+    for (let i = 0; i < 3; i++) await it.run().catch(() => undefined);
+    await it.until('Succeeded');
+    await it.reconciler.idle();
+    expect(it.task()?.status?.phase).toBe('Succeeded');
+    expect(it.problems).toEqual([]);
+  }, 60_000);
+
+  test('goes on when its user edits labels meanwhile', async () => {
+    const it = await queued('say OK');
+    it.client.before = (request) => {
+      const task = it.task();
+      const body = request.body as { metadata?: { resourceVersion?: string } } | undefined;
+      // Once before each write.
+      if (task && request.path.endsWith('t1/status') && body?.metadata?.resourceVersion !== edited) {
+        const put = it.client.put({
+          ...task,
+          metadata: { ...task.metadata, annotations: { edits: String(it.client.asked.length) } },
+        });
+        edited = put.metadata.resourceVersion;
+      }
+    };
+    let edited: string | undefined;
+    await it.until('Succeeded');
+    await it.reconciler.idle();
+    expect(it.task()?.status?.phase).toBe('Succeeded');
+    expect(it.problems).toEqual([]);
+  });
+});
+
+describe('an attempt that cannot begin', () => {
+  test('is tried later and later, and its Task says why', async () => {
+    const first = Date.now();
+    let now = first;
+    const waits: (number | undefined)[] = [];
+    const it = controlled({ credentialsOf: () => undefined, clock: { ...systemClock, now: () => now } });
+    await queued('say OK', it);
+    for (let i = 0; i < 6; i++) {
+      await it.run();
+      await it.reconciler.idle();
+      const wait = (await it.run())?.requeueAfter;
+      waits.push(wait);
+      now += wait ?? 0;
+    }
+    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000]);
+    expect(it.task()?.status).toMatchObject({
+      message: 'the attempt could not begin: the credentials of its instance are not known yet',
+      execution: { state: 'Queued' },
+    });
+    expect(it.writes().filter((one) => one === 'PATCH tasks/t1/status')).toHaveLength(4);
+    now = first + 10 * 60_000;
+    await it.run();
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Cancelled',
+      execution: { reason: 'TaskTimeout' },
+      message: expect.stringContaining('credentials of its instance'),
+    });
+  });
+});
+
+describe('a controller that starts', () => {
+  const bound = boundTask();
+  const over = (more: object = {}): Task =>
+    inState(bound.task, {
+      state: 'Succeeded',
+      outcome: 'Succeeded',
+      runtimeSessionUID: 's',
+      runtimeInstanceID: 'pod-uid-1.boot-1',
+      ...more,
+    });
+
+  test('asks nothing about Tasks that are settled', async () => {
+    const it = controlled();
+    it.client.put(over({ runtimeSessionCleanupDigest: `sha256:${'a'.repeat(64)}` }));
+    it.client.put(poolOf(bound.plan));
+    expect(await it.run()).toBeUndefined();
+    expect(it.client.asked).toEqual([]);
+  });
+
+  test('waits for the credentials of an instance of another epoch, and keeps the finalizer until it is gone', async () => {
+    const it = controlled({ credentialsOf: () => undefined });
+    const task = over();
+    it.client.put({ ...task, metadata: { ...task.metadata, deletionTimestamp: at(created) } });
+    const pool = it.client.put(poolOf(bound.plan));
+    expect(await it.run()).toEqual({ requeueAfter: 5_000 });
+    expect(it.client.asked).toEqual([]);
+    it.client.put({ ...pool, status: { lifecycle: 'Stopped' } });
+    await it.run();
+    expect(it.task()?.metadata.finalizers).toEqual([]);
+  });
+
+  test('ends the session that a settled Task left, without its snapshot, and says so once', async () => {
+    const it = await queued('say OK');
+    const task = it.task();
+    const own = await supervisorSession(task?.metadata.uid ?? '');
+    it.client.put({
+      ...task,
+      status: {
+        ...inState(bound.task, { state: 'Failed', outcome: 'Failed', attempt: 1, runtimeSessionUID: own.sessionUID }).status,
+        agentExecutionBinding: task?.status?.agentExecutionBinding,
+        execution: {
+          state: 'Failed',
+          outcome: 'Failed',
+          attempt: 1,
+          runtimePoolName: task?.status?.execution?.runtimePoolName,
+          runtimeSessionUID: own.sessionUID,
+          runtimeInstanceID: supervisor.fence.runtimeInstanceID,
+        },
+      },
+    });
+    const restarted = controlled({ client: it.client, world: worldOf(it.client) });
+    const before = it.client.asked.length;
+    expect(await restarted.run()).toBeUndefined();
+    expect((await status()).sessions ?? []).toEqual([]);
+    expect(it.task()?.status?.execution?.runtimeSessionCleanupDigest).toMatch(/^sha256:/);
+    await restarted.run();
+    expect(it.client.asked.slice(before)).toEqual(['PATCH tasks/t1/status']);
+  });
+
+  test('settles what was being settled by its receipt, and does not claim what it does not know of the workspace', async () => {
+    const it = controlled();
+    const task = inState(bound.task, { state: 'Settling' });
+    it.client.put(task);
+    it.client.put({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 't1-result', namespace: 'team-a', ownerReferences: [{ uid: task.metadata.uid }] },
+      data: {
+        receipt: JSON.stringify({ taskUID: task.metadata.uid, promptID: task.status?.execution?.promptID, attempt: 1 }),
+      },
+    });
+    it.client.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'x', namespace: 'team-a' },
+    });
+    await it.run();
+    await it.run();
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Failed',
+      resultRef: { available: true },
+      execution: { state: 'Succeeded', outcome: 'Succeeded' },
+      delivery: { state: 'DeliveryConflict', reason: 'RuntimeWorkspaceLost' },
+    });
+    expect([it.events.map(({ reason }) => reason), it.problems]).toEqual([['RuntimeWorkspaceLost'], []]);
+  });
+
+  test('does not know the outcome of what was being settled without a receipt', async () => {
+    const it = controlled();
+    it.client.put(inState(bound.task, { state: 'Settling' }));
+    await it.run();
+    expect(it.task()?.status).toMatchObject({ phase: 'Failed', execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' } });
+    expect(it.task()?.status).not.toHaveProperty('resultRef');
+  });
+});
+
+describe('a pool', () => {
+  test('that somebody else made first under the name is met and compared, not fought', async () => {
+    const it = controlled();
+    it.client.put(coder);
+    it.client.put(newTask({ prompt: 'say OK' }, { uid: uid(), creationTimestamp: just() }));
+    const world = worldOf(it.client);
+    let known: Manifest | undefined;
+    const lagging = { ...world, pools: { ...world.pools, get: () => known, wrote: (object: Manifest) => (known = object) } };
+    const late = controlled({ world: lagging, client: it.client });
+    it.client.before = ({ method, path, body }) => {
+      if (method !== 'POST' || !path.endsWith('runtimepools') || known) return;
+      const pool = body as unknown as RuntimePool;
+      it.client.put({ ...pool, spec: { ...pool.spec, runtime: { ...pool.spec.runtime, image: `x@sha256:${'e'.repeat(64)}` } } });
+    };
+    await late.run();
+    expect(it.task()?.status?.message).toContain('spec.runtime.image');
+    expect(it.client.asked.filter((one) => one === 'POST runtimepools')).toHaveLength(1);
+  });
+});
+
+describe('what is remembered of a Task', () => {
+  test('is not what its Agent referred to before', async () => {
+    const prompts = (name: string) => ({ ...coder, spec: { ...coder.spec, systemPrompt: { configMapRef: { name, key: 'k' } } } });
+    const it = controlled({ classes: { of: () => ({ state: 'drifted', says: 'x' }), statusChange: () => undefined } });
+    const config = (name: string) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace: 'team-a' },
+      data: { k: name },
+    });
+    it.client.put(config('one'));
+    it.client.put(config('two'));
+    it.client.put(newTask({}, { uid: uid(), creationTimestamp: just() }));
+    it.client.put(prompts('one'));
+    await it.run();
+    it.client.put(prompts('two'));
+    await it.run();
+    expect(it.client.asked.filter((one) => one.startsWith('GET configmaps'))).toEqual([
+      'GET configmaps/one',
+      'GET configmaps/two',
+    ]);
+  });
+
+  test('a Task that waits is written once, however often it is looked at', async () => {
+    const it = controlled({ classes: { of: () => ({ state: 'drifted', says: 'x' }), statusChange: () => undefined } });
+    it.client.put(coder);
+    it.client.put(takenTask());
+    for (let i = 0; i < 5; i++) await it.run();
+    expect(it.writes()).toEqual(['PATCH tasks/t1/status']);
+  });
+});
+
+describe('a refused Task', () => {
+  test('is told so once, and nothing else is written', async () => {
+    const it = controlled();
+    it.client.put(newTask({ prompt: '' }, { creationTimestamp: just() }));
+    it.client.put(coder);
+    await it.run();
+    await it.run();
+    expect(it.writes()).toEqual(['PATCH tasks/t1/status']);
+    expect(it.task()?.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining('spec.prompt') });
+    expect([it.events.length, it.problems]).toEqual([1, []]);
+  });
+});
+
+test('a decision on an outdated Task is taken again on what the server has, not on what the watch still shows', async () => {
+  const it = controlled();
+  it.client.put(coder);
+  const stale = it.client.put(newTask({}, { uid: uid(), creationTimestamp: just() }));
+  let known: Manifest = stale;
+  const world = worldOf(it.client);
+  const lagging = { ...world, tasks: { ...world.tasks, get: () => known, wrote: (object: Manifest) => (known = object) } };
+  const late = controlled({ client: it.client, world: lagging });
+  it.client.put({ ...stale, metadata: { ...stale.metadata, annotations: { edited: 'yes' } } });
+  expect(await late.run()).toEqual({ requeueAfter: 20 });
+  await late.run();
+  expect(late.events.map(({ reason }) => reason)).toEqual(['ACPTaskQueued']);
+});

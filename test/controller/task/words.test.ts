@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+import { neutral } from '../../../src/controller/task/words.js';
+import { baseName, childName, workspaceNames } from '../../../src/domain/names.js';
+
+const base = baseName('team-a', 'acp-ws-codex-0123456789abcdef');
+const children = [
+  ...Object.values(workspaceNames(base)),
+  ...['deny-all', 'control-in', 'dns-egress', 'provider-proxy-egress', 'controller-egress', 'pdb'].map((end) =>
+    childName(base, end),
+  ),
+  childName(base, `auth-e7-${'a'.repeat(24)}`),
+  childName(base, `provider-e7-g${'0'.repeat(16)}-${'b'.repeat(24)}`),
+];
+
+test.each(children)('a Task never names %s', (name) => {
+  expect(neutral(`Pod ${name}: is not ready`)).toBe('Pod (its workspace): is not ready');
+  expect(neutral(`orka-runtimes/${name}, "${name}"`)).toBe('orka-runtimes/(its workspace), "(its workspace)"');
+});
+
+test.each(['10.1.2.3:8080', '10.1.2.3', '[fd00::1]:8080', 'fd00:10:244::5'])('nor the address %s', (address) => {
+  expect(neutral(`connect ECONNREFUSED ${address}`)).toBe('connect ECONNREFUSED (its instance)');
+});
+
+test.each([
+  'expected at 12:30:45, found sha256:0123',
+  'Task team-a/t1: spec.prompt: found 3 bytes',
+  'agent-sandbox provider CRDs',
+])('other words stay: %s', (text) => {
+  expect(neutral(text)).toBe(text);
+});

@@ -1,0 +1,349 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Manifest, RuntimePool } from '../../src/api/index.js';
+import { createClasses } from '../../src/controller/classes.js';
+import { createPoolReconciler } from '../../src/controller/pool/reconcile.js';
+import type { PoolReconciler } from '../../src/controller/pool/reconcile.js';
+import { watchedKinds } from '../../src/controller/world.js';
+import type { Watched, WatchedName, World } from '../../src/controller/world.js';
+import { labelKeys } from '../../src/domain/labels.js';
+import type { Capabilities, Status } from '../../src/harness/introspection.js';
+import type { KubeClient } from '../../src/kube/client.js';
+import type { Clock } from '../../src/kube/clock.js';
+import { KubeError } from '../../src/kube/errors.js';
+import type { KubeErrorCode } from '../../src/kube/errors.js';
+import type { KubeRequest } from '../../src/kube/transport.js';
+import type { WorkResult } from '../../src/kube/workqueue.js';
+import { equalJson, isObject } from '../../src/lib/json.js';
+import type { Json, JsonObject } from '../../src/lib/json.js';
+import {
+  capabilities,
+  classSpec,
+  digest,
+  materialized,
+  now,
+  runningStatus,
+  statusDocument,
+  storedPool,
+} from './pool-observation.js';
+
+/** The token that instances show to the provider's proxy. */
+export const providerToken = 'provider-token-0123456789-0123456789';
+/** Another /8 of the loopback than others use; the port is the supervisor's own. */
+const podAddress = `127.83.${process.pid % 250}.${(process.pid >> 8) % 250}`;
+
+export interface Sent {
+  readonly method: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly body: string;
+}
+
+/**
+ * A pool's surroundings in this process: an API server that knows uids, resourceVersions, generations, finalizers and preconditions; a
+ * provider that turns a claim into a Sandbox and a Pod; and the supervisor in that Pod, over real HTTP.
+ */
+export interface FakePoolCluster {
+  readonly sent: readonly Sent[];
+  readonly pool: () => RuntimePool | undefined;
+  readonly objects: (kind: string) => readonly Manifest[];
+  readonly put: (object: Manifest) => Manifest;
+  readonly remove: (kind: string, name: string) => void;
+  readonly supervisor: FakeSupervisor;
+  readonly clock: Clock;
+  /** Next request that matches fails so; `done`: after it was carried out. */
+  readonly fail: (matching: (sent: Sent) => boolean, code: KubeErrorCode | 'crash', done?: boolean) => void;
+  /** A controller without memory, of this epoch. */
+  readonly start: (epoch?: number) => PoolReconciler;
+  /** Reconciles as the queue would until nothing happens any more, or something holds. */
+  readonly run: (reconciler: PoolReconciler, until?: () => boolean, most?: number) => Promise<WorkResult>;
+  readonly key: string;
+  readonly close: () => Promise<void>;
+}
+
+interface FakeSupervisor {
+  readonly seeds: string[];
+  boot: string;
+  seeded: boolean;
+  drained: boolean;
+  drains: number;
+  /** The instance cannot be reached. */
+  silent: boolean;
+}
+
+export async function fakePoolCluster(): Promise<FakePoolCluster> {
+  const objects = new Map<string, Manifest>();
+  const sent: Sent[] = [];
+  const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
+  let version = 100;
+  let [uids, at] = [0, now];
+  const keyOf = (kind: string, name: string) => `${kind} ${name}`;
+  const clock: Clock = {
+    now: () => at,
+    elapsed: () => at,
+    after: (wait, run) => {
+      const timer = setTimeout(() => {
+        at += wait;
+        run();
+      });
+      return () => clearTimeout(timer);
+    },
+  };
+  const supervisor: FakeSupervisor = { seeds: [], boot: 'boot-1', seeded: false, drained: false, drains: 0, silent: false };
+
+  function put(object: Manifest): Manifest {
+    const before = objects.get(keyOf(object.kind, object.metadata.name));
+    const generation = before?.metadata.generation ?? 0;
+    const changed = !before || !equalJson(before['spec'], object['spec']);
+    const metadata = {
+      ...object.metadata,
+      uid: before?.metadata.uid ?? `${object.kind}-${++uids}`,
+      resourceVersion: String(++version),
+      generation: changed ? generation + 1 : generation,
+      creationTimestamp: before?.metadata.creationTimestamp ?? new Date(at).toISOString(),
+    };
+    const stored = { ...object, metadata } as unknown as Manifest;
+    objects.set(keyOf(object.kind, object.metadata.name), stored);
+    return stored;
+  }
+
+  function remove(kind: string, name: string): void {
+    objects.delete(keyOf(kind, name));
+  }
+
+  function refuse(code: KubeErrorCode, name: string): never {
+    throw new KubeError(code, { at: name, says: `refused: ${code}`, status: 409 });
+  }
+
+  function carryOut({ method, kind, name }: Sent, body: JsonObject): Manifest {
+    const before = objects.get(keyOf(kind, name));
+    if (method === 'POST') {
+      if (before) refuse('already-exists', name);
+      return put(body as unknown as Manifest);
+    }
+    if (!before) return refuse('not-found', name);
+    if (method === 'GET') return before;
+    const wanted = (method === 'DELETE' ? body['preconditions'] : body['metadata']) as JsonObject;
+    const stale = (['uid', 'resourceVersion'] as const).some(
+      (member) => wanted[member] !== undefined && wanted[member] !== before.metadata[member],
+    );
+    if (stale) refuse('conflict', name);
+    if (method === 'DELETE') {
+      const held = Boolean(before.metadata.finalizers?.length) || body['propagationPolicy'] === 'Foreground';
+      if (!held) remove(kind, name);
+      else
+        put({
+          ...before,
+          metadata: { ...before.metadata, deletionTimestamp: new Date(at).toISOString() },
+        });
+      return before;
+    }
+    const after = (method === 'PUT' ? body : merged(before, body)) as Manifest;
+    const next = put({ ...after, metadata: { ...before.metadata, ...after.metadata } });
+    if (next.metadata.deletionTimestamp !== undefined && !next.metadata.finalizers?.length) remove(kind, name);
+    return next;
+  }
+
+  const client: KubeClient = {
+    pathOf: ({ kind, name = '' }) => Promise.resolve(`/${kind}/${name}`),
+    stream: () => {
+      throw new Error('nothing is watched here');
+    },
+    request: async ({ method, path, body }: KubeRequest): Promise<JsonObject> => {
+      await Promise.resolve();
+      const content = (body ?? {}) as JsonObject & { metadata?: { name?: string } };
+      const [, kind = '', named = ''] = path.split('/');
+      const one: Sent = {
+        method,
+        kind,
+        name: named === '' ? (content.metadata?.name ?? '') : named,
+        body: body === undefined ? '' : JSON.stringify(body),
+      };
+      sent.push(one);
+      const index = failures.findIndex(({ matching }) => matching(one));
+      const [failure] = index < 0 ? [] : failures.splice(index, 1);
+      if (failure?.done) carryOut(one, content);
+      if (failure?.code === 'crash') throw new Error('the process ends here');
+      if (failure) refuse(failure.code, one.name);
+      // Answers are copies, as answers over HTTP are.
+      return structuredClone(carryOut(one, content));
+    },
+  };
+
+  function watched(name: WatchedName): Watched {
+    const kind = watchedKinds[name];
+    const hidden = (object: Manifest): Manifest => {
+      const { data: _data, ...rest } = object;
+      return name === 'secrets' ? rest : object;
+    };
+    // What lies in the namespace of the workload is watched by its labels, but for the provider's own Sandboxes.
+    const isWatched = ({ metadata: { namespace, labels = {} } }: Manifest) =>
+      namespace !== 'orka-system' &&
+      (namespace !== 'orka-runtimes' ||
+        name === 'sandboxes' ||
+        (labels[labelKeys.managedBy] === 'orka' && labelKeys.poolUid in labels));
+    const own = () => [...objects.values()].filter((one) => one.kind === kind.kind && isWatched(one));
+    return {
+      kind,
+      get: (key) =>
+        own()
+          .map(hidden)
+          .find(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === key),
+      list: () => own().map(hidden),
+      wrote: () => undefined,
+      removed: () => undefined,
+      missing: () => false,
+    };
+  }
+  const world = Object.fromEntries((Object.keys(watchedKinds) as WatchedName[]).map((name) => [name, watched(name)])) as World;
+
+  /** What provider and kubelet do meanwhile. */
+  function provide(): void {
+    const [claim] = [...objects.values()].filter(({ kind }) => kind === 'SandboxClaim');
+    if (!claim?.metadata.labels?.[labelKeys.poolUid]) return;
+    const { name } = claim.metadata;
+    if (claim.metadata.deletionTimestamp !== undefined) {
+      for (const kind of ['Pod', 'Sandbox', 'SandboxClaim']) remove(kind, name);
+      Object.assign(supervisor, { seeded: false, drained: false, boot: `${supervisor.boot}+` });
+      return;
+    }
+    const template = [...objects.values()].find(({ kind }) => kind === 'SandboxTemplate');
+    if (!template || objects.has(keyOf('Pod', name))) return;
+    const sandbox = put(materialized(template, claim, { sandbox: '', pod: '' }).sandbox);
+    const { pod } = materialized(template, claim, { sandbox: sandbox.metadata.uid ?? '', pod: '' });
+    put({ ...pod, status: runningStatus(podAddress) });
+  }
+
+  const server = await serve((request, body, response) => {
+    const [pod] = [...objects.values()].filter(({ kind }) => kind === 'Pod');
+    if (!pod || supervisor.silent) {
+      response.socket?.destroy();
+      return;
+    }
+    const env = (((pod['spec'] as JsonObject)['containers'] as readonly JsonObject[])[0]?.['env'] ?? []) as readonly {
+      name: string;
+      value?: string;
+    }[];
+    const value = (name: string) => Number(env.find((one) => one.name === name)?.value);
+    const document = statusDocument({ uid: pod.metadata.uid ?? '', boot: supervisor.boot });
+    const status: Status = {
+      ...document,
+      fence: {
+        ...document.fence,
+        controllerEpoch: value('ORKA_ACP_CONTROLLER_EPOCH'),
+        runtimePoolGeneration: value('ORKA_ACP_RUNTIME_POOL_GENERATION'),
+        runtimePoolUID: objectsOf('RuntimePool')[0]?.metadata.uid ?? '',
+      },
+      ...(supervisor.drained
+        ? {
+            lifecycle: 'draining' as const,
+            drain: { acceptingNewSessions: false, requested: true, requestedAt: new Date(at).toISOString() },
+          }
+        : {}),
+    };
+    const answers: Readonly<Record<string, () => readonly [number, Capabilities | Status | JsonObject | undefined]>> = {
+      'PUT /v2/credential-bootstrap': () => {
+        if (supervisor.seeded) return [404, undefined];
+        supervisor.seeded = true;
+        supervisor.seeds.push(body);
+        return [201, undefined];
+      },
+      'GET /v2/capabilities': () => [supervisor.seeded ? 200 : 404, capabilities],
+      'GET /v2/status': () => [supervisor.seeded ? 200 : 404, status],
+      'PUT /v2/drain': () => {
+        supervisor.drained = true;
+        supervisor.drains++;
+        const drain = { acceptingNewSessions: false, requested: true, requestedAt: new Date(at).toISOString() };
+        return [200, { protocol: 'orka.harness.v2', classification: { class: 'fresh' }, drain }];
+      },
+    };
+    const [code, answer] = answers[`${request.method ?? ''} ${request.url ?? ''}`]?.() ?? [404, undefined];
+    response.writeHead(code, { 'content-type': 'application/json' }).end(answer && JSON.stringify(answer));
+  });
+
+  const objectsOf = (kind: string) => [...objects.values()].filter((one) => one.kind === kind);
+  const stored = put(storedPool());
+  const key = `${stored.metadata.namespace ?? ''}/${stored.metadata.name}`;
+  put({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'provider-proxy', namespace: 'orka-system' },
+    data: { token: Buffer.from(providerToken).toString('base64') },
+  });
+  const approved = { ...classSpec, approvedDigests: [digest] };
+  const poolClass = {
+    apiVersion: 'core.orka.ai/v1alpha1',
+    kind: 'RuntimePoolClass',
+    metadata: { name: 'codex', namespace: 'orka-system', uid: 'class-uid', generation: 1 },
+    spec: approved as unknown as JsonObject,
+  };
+
+  return {
+    sent,
+    key,
+    clock,
+    supervisor,
+    put,
+    remove,
+    pool: () => objectsOf('RuntimePool')[0] as unknown as RuntimePool | undefined,
+    objects: objectsOf,
+    fail: (matching, code, done = false) => failures.push({ matching, code, done }),
+    start: (epoch = 7) =>
+      createPoolReconciler({
+        client,
+        world,
+        classes: createClasses(() => [poolClass]),
+        manager: 'controller',
+        statusManager: 'status',
+        controllerNamespace: 'orka-system',
+        runtimeNamespace: 'orka-runtimes',
+        epoch,
+        clock,
+        enabled: true,
+        idleTtl: 900_000,
+        record: () => undefined,
+        onStatus: () => undefined,
+      }),
+    run: async (reconciler, until, most = 60) => {
+      for (let round = 0; round < most; round++) {
+        const before = version;
+        const result = await reconciler.reconcile(key, new AbortController().signal);
+        provide();
+        if (until?.()) return result;
+        // Whatever changed is told; time passes only where nothing else happens.
+        if (version !== before) continue;
+        if (result === undefined || (until === undefined && result.requeueAfter > 5_000)) return result;
+        at += result.requeueAfter;
+      }
+      throw new Error(`nothing comes to rest: ${JSON.stringify(sent.slice(-6).map(({ method, kind }) => `${method} ${kind}`))}`);
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function serve(answer: (request: IncomingMessage, body: string, response: ServerResponse) => void): Promise<Server> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => answer(request, Buffer.concat(chunks).toString(), response));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.on('error', reject);
+    server.listen(8080, podAddress, resolve);
+  });
+  return server;
+}
+
+function merged(target: Json | undefined, change: Json | undefined): Json {
+  if (!isObject(change)) return change ?? null;
+  const result = new Map(Object.entries(isObject(target) ? target : {}));
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null) result.delete(name);
+    else result.set(name, merged(result.get(name), value));
+  }
+  return Object.fromEntries(result);
+}
