@@ -158,6 +158,8 @@ const etcd = (program) => ({
   program: program('etcd'),
   args: flags({
     'data-dir': inWork('etcd'),
+    // As kubeadm sets it: without it the API server has no bookmarks for kinds that do not change.
+    'watch-progress-notify-interval': '5s',
     'listen-client-urls': `http://127.0.0.1:${ports.etcd}`,
     'advertise-client-urls': `http://127.0.0.1:${ports.etcd}`,
     'listen-peer-urls': `http://127.0.0.1:${ports.etcdPeer}`,

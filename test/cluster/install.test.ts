@@ -8,7 +8,7 @@ import { distFiles } from '../../src/render/dist.js';
 import { writeOutput } from '../../src/render/output.js';
 import { readYaml } from '../../src/render/yaml-read.js';
 import { applyAll, kube, kubectl, namespace, platform, refOf } from './support/cluster.js';
-import { install } from './support/install.js';
+import { applyDist } from './support/installation.js';
 
 const files = distFiles(platform);
 const manifestsIn = (folder: string): readonly Manifest[] =>
@@ -21,7 +21,7 @@ beforeAll(async () => {
   out = mkdtempSync(join(tmpdir(), 'orka-install-'));
   writeOutput(join(out, 'dist'), files);
   await applyAll(platform.namespaces.tasks.map((name) => namespace(name)));
-  await install(join(out, 'dist'));
+  await applyDist(kubectl, join(out, 'dist'));
 }, 120_000);
 afterAll(() => rmSync(out, { recursive: true, force: true }));
 
@@ -52,7 +52,7 @@ test('applying again changes nothing', async () => {
       ]),
     );
   const before = await versions();
-  await install(join(out, 'dist'));
+  await applyDist(kubectl, join(out, 'dist'));
   expect(await versions()).toEqual(before);
 }, 60_000);
 

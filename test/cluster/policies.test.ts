@@ -4,14 +4,15 @@ import { refOf } from '../../src/kube/client.js';
 import { applyAll, cleanUp, cluster, eventually, execIn, namespace, platform, readyPod } from './support/cluster.js';
 import { outsideListener } from './support/outside.js';
 import type { Outside } from './support/outside.js';
+import { proxyService as serviceOf, role } from './support/model.js';
 import { removePool, renderPool, startPool } from './support/pool.js';
 
 const pool = renderPool('task-policy-test');
 const sandbox = { ...refOf(pool.claim!), apiVersion: 'v1', kind: 'Pod' };
 const { node } = cluster;
-const proxyNamespace = platform.classes[0]?.spec.providerProxy.namespace ?? '';
+const poolClass = platform.classes[0]!.spec;
+const proxyNamespace = poolClass.providerProxy.namespace;
 const other = 'orka-test-other';
-const role = (value: string) => ({ 'orka.ai/network-role': value });
 
 /** A Pod that listens on ports, and from which connections can be tried. */
 function peer(name: string, inNamespace: string, labels: Readonly<Record<string, string>>, ports: readonly number[]): Manifest {
@@ -45,12 +46,7 @@ const controller = peer('controller-stand-in', platform.namespaces.controller, r
 const bystander = peer('bystander', platform.namespaces.controller, {}, [8080]);
 const impostor = peer('impostor', other, role('controller'), [1337, 8080]);
 const peers = [proxy, controller, bystander, impostor];
-const proxyService = {
-  apiVersion: 'v1',
-  kind: 'Service',
-  metadata: { name: 'vekil', namespace: proxyNamespace },
-  spec: { selector: { app: 'proxy' }, ports: [{ name: 'http', port: 1337, protocol: 'TCP' }] },
-} as unknown as Manifest;
+const proxyService = serviceOf(poolClass, 'proxy');
 
 type Outcome = 'open' | 'closed';
 const addresses = new Map<Manifest, string>();

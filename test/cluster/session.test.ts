@@ -3,6 +3,7 @@ import type { Manifest } from '../../src/api/index.js';
 import type { PromptEvent } from '../../src/harness/events.js';
 import { applyAll, cleanUp, kubectl, namespace, platform, readyPod, refOf } from './support/cluster.js';
 import type { SessionOrder, SessionOutcome } from './support/in-pod/controller.js';
+import { modelObjects, modelRequests, role } from './support/model.js';
 import { planPool, removePool, startPool } from './support/pool.js';
 import { scriptMap, scriptPod } from './support/script.js';
 
@@ -12,34 +13,25 @@ const { rendered, plan, snapshot, delivery } = planPool(taskUID);
 const sandbox = { ...refOf(rendered.claim!), apiVersion: 'v1', kind: 'Pod' };
 const { controller, runtime } = platform.namespaces;
 const { image } = platform.controller;
-const proxyNamespace = platform.classes[0]?.spec.providerProxy.namespace ?? '';
-const role = (value: string) => ({ 'orka.ai/network-role': value });
+const poolClass = platform.classes[0]!.spec;
+const proxyNamespace = poolClass.providerProxy.namespace;
 
-const model = scriptPod(
-  { name: 'model', namespace: proxyNamespace, labels: { app: 'model', ...role('provider-auth-proxy') }, image },
-  ['/script/main.mjs', delivery.credentials.providerToken, answer],
-);
 const caller = scriptPod({ name: 'caller', namespace: controller, labels: role('controller'), image }, [
   '-e',
   'setInterval(() => undefined, 60_000)',
 ]);
-const modelService = {
-  apiVersion: 'v1',
-  kind: 'Service',
-  metadata: { name: 'vekil', namespace: proxyNamespace },
-  spec: { selector: { app: 'model' }, ports: [{ name: 'http', port: 1337, protocol: 'TCP' }] },
-} as unknown as Manifest;
-const made: Manifest[] = [modelService, model, caller];
+const made: Manifest[] = [caller];
 
 let outcome: SessionOutcome;
 let end: PromptEvent | undefined;
 
 beforeAll(async () => {
   await applyAll([controller, runtime, proxyNamespace].map((name) => namespace(name)));
-  made.push(await scriptMap('model', proxyNamespace, 'model'), await scriptMap('caller', controller, 'controller'));
+  const model = await modelObjects(poolClass, { image, token: delivery.credentials.providerToken, answer });
+  made.push(...model, await scriptMap('caller', controller, 'controller'));
   await applyAll([...made, ...rendered.isolation]);
   await startPool(rendered);
-  for (const one of [model, caller]) await readyPod(refOf(one));
+  for (const one of made.filter(({ kind }) => kind === 'Pod')) await readyPod(refOf(one));
   const { status } = await readyPod(sandbox);
   const frozen = JSON.parse(snapshot.body) as Pick<SessionOrder['runtime'], 'configuration'> & {
     readonly runtimeProfile: SessionOrder['runtime']['profile'];
@@ -86,9 +78,8 @@ test('a real Codex answers the prompt with what the model said', () => {
 });
 
 test('the model is asked once, with the token that the proxy wants', async () => {
-  const lines = (await kubectl(['logs', '-n', proxyNamespace, 'model'])).trim().split('\n');
-  const requests = lines.map((line) => JSON.parse(line) as { readonly path: string; readonly authorized: boolean });
-  expect(requests.filter(({ path }) => path === '/v1/responses')).toEqual([{ path: '/v1/responses', authorized: true }]);
+  const requests = (await modelRequests(kubectl, poolClass)).filter(({ path }) => path === '/v1/responses');
+  expect(requests).toEqual([expect.objectContaining({ method: 'POST', authorized: true })]);
 });
 
 test('reading changed nothing, every operation is settled, and the drained instance is quiet', () => {

@@ -6,19 +6,7 @@ import { readInfo, readProductImages } from './info.js';
 import { client } from './kubectl.js';
 import { findOurs, running } from './processes.js';
 import { node } from './settings.js';
-
-/** @param {string[][]} rows */
-function table(rows) {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
+import { table } from './table.js';
 
 /**
  * @typedef {object} Status

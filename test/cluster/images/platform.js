@@ -6,6 +6,12 @@ import { inWork } from '../settings.js';
 export const platformFile = process.env['ORKA_PLATFORM'] ?? inWork('platform.yaml');
 
 /**
+ * The members that the test cluster's own programs use.
+ *
+ * @typedef {{ namespaces: { controller: string, runtime: string, tasks: string[] }, controller: { image: string } }} PlatformFile
+ */
+
+/**
  * @param {{ controller: string, runtime: string, adapterDigests: Readonly<Record<string, string>> }} built references and digests
  * @returns YAML; JSON is YAML too
  */

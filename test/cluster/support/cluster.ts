@@ -12,6 +12,7 @@ import { readYaml } from '../../../src/render/yaml-read.js';
 import { readInfo } from '../info.js';
 import { platformFile } from '../images/platform.js';
 import { attempt } from '../run.js';
+import { eventually } from './eventually.js';
 
 /** The cluster under test: the one that KUBECONFIG names, or the one of this machine. */
 export interface TestCluster {
@@ -55,17 +56,6 @@ export async function kubectl(args: readonly string[], input?: string): Promise<
 /** What a command in a Pod's container printed. */
 export function execIn(pod: ObjectRef, command: readonly string[]): Promise<string> {
   return kubectl(['exec', '-n', pod.namespace ?? 'default', pod.name, '--', ...command]);
-}
-
-/** Waits until `check` gives something; at most `seconds`. The last thing that was seen is in the error. */
-export async function eventually<T>(what: string, check: () => Promise<T | undefined>, seconds = 60): Promise<T> {
-  const end = Date.now() + seconds * 1000;
-  for (;;) {
-    const found = await check();
-    if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
 }
 
 export async function applyAll(manifests: readonly Manifest[]): Promise<void> {
@@ -119,4 +109,4 @@ export async function cleanUp(refs: readonly ObjectRef[]): Promise<void> {
   for (const ref of refs) await gone(ref);
 }
 
-export { refOf };
+export { eventually, refOf };

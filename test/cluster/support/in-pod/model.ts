@@ -1,12 +1,20 @@
-/** Runs in a Pod that stands for the provider proxy: a model behind a bearer check. Prints who asked for what; never a token. */
+/**
+ * Runs in a Pod that stands for the provider proxy: a model behind a bearer check. Says what its argument is, and without one what the prompt
+ * asks it to say. Prints who asked for what, one line for each request; never a token.
+ */
+import { readFileSync } from 'node:fs';
 import { startModelFixture } from '../../../support/model-fixture.js';
 
-const [token = '', answer = ''] = process.argv.slice(2);
+const [answer] = process.argv.slice(2);
+const token = readFileSync('/secret/token', 'utf8');
 const model = await startModelFixture(token, {
   host: '0.0.0.0',
   port: 1337,
-  onRequest: ({ path, authorization }) => {
-    process.stdout.write(`${JSON.stringify({ path, authorized: authorization === `Bearer ${token}` })}\n`);
+  onRequest: ({ method, path, authorization, body }) => {
+    const asked = [...body.matchAll(/Reply exactly: (\w+)/g)].at(-1)?.[1];
+    model.say(answer ?? asked ?? 'nobody told me what to say');
+    process.stdout.write(
+      `${JSON.stringify({ method, path, authorized: authorization === `Bearer ${token}`, at: Date.now() })}\n`,
+    );
   },
 });
-model.say(answer);

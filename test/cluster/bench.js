@@ -1,0 +1,286 @@
+// What one Task costs on the test cluster, in time and in API requests: node test/cluster/bench.js. Nothing else may use the cluster meanwhile.
+
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+import { Failure, describe } from './failure.js';
+import { step } from './progress.js';
+import { count, requestsOf } from './support/audit.js';
+import { eventually } from './support/eventually.js';
+import { applyObjects, example, isOver, taskLike } from './support/first-task.js';
+import { ensureProxyToken, install, leftovers, removeTasks, synthesize, uninstall } from './support/installation.js';
+import { modelRequests, startModel, stopModel } from './support/model.js';
+import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './support/own-cluster.js';
+import { startTimeline, steps } from './support/timeline.js';
+import { table } from './table.js';
+
+const usage = `usage: node test/cluster/bench.js
+  runs Tasks one after the other, each with a pool of its own, and prints medians
+  [--runs <number>]   how many Tasks; 5
+  [--idle <seconds>]  how long the idle controller is listened to; 60
+  [--json <file>]     write all that was measured as well
+  [--no-build]        with the images that are there`;
+
+/** What the reference implementation of the contract needs on the same cluster, and what we want. */
+const reference = { serving: 3_800, succeeded: 12_100, requests: 466, life: 735 };
+const goals = { serving: 3_000, requests: 120 };
+
+/** @typedef {{ readonly times: ReadonlyMap<import('./support/timeline.js').Step, number>, readonly prompted: number, readonly gone: number }} Run `prompted`: the model was asked; `gone`: nothing was left */
+
+function parse() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        runs: { type: 'string', default: '5' },
+        idle: { type: 'string', default: '60' },
+        json: { type: 'string' },
+        'no-build': { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+    const [runs, idle] = [Number(values.runs), Number(values.idle)];
+    if (!Number.isInteger(runs) || runs < 1) throw new Error('--runs takes a whole number above zero.');
+    if (!Number.isInteger(idle) || idle < 0) throw new Error('--idle takes a whole number of seconds.');
+    return { runs, idle, json: values.json, build: !values['no-build'], help: values.help };
+  } catch (error) {
+    throw new Failure(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  }
+}
+
+/** @param {readonly number[]} values */
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+
+/** @param {readonly number[]} values */
+const spread = (values) => `${Math.min(...values).toFixed(0)} … ${Math.max(...values).toFixed(0)}`;
+
+/**
+ * One Task, from `kubectl apply` until nothing is left of it.
+ *
+ * @param {import('./support/model.js').Kubectl} kubectl
+ * @param {import('./support/installation.js').Installation} installation
+ * @param {ReturnType<typeof startTimeline>} timeline
+ * @param {string} name
+ * @returns {Promise<Run>}
+ */
+async function runTask(kubectl, installation, timeline, name) {
+  const task = taskLike(name);
+  const { namespace = '' } = task.metadata;
+  timeline.restart();
+  await applyObjects(kubectl, [task]);
+  // Asking again and again would be measured as well.
+  const over = await eventually(
+    `the end of Task ${name}`,
+    () => Promise.resolve(isOver(timeline.task()) ? timeline.task() : undefined),
+    180,
+  );
+  if (over.status?.phase !== 'Succeeded') {
+    throw new Failure(`Task ${name} ended as ${over.status?.phase ?? 'nothing'}: ${over.status?.message ?? 'no message'}`);
+  }
+  const times = timeline.times();
+  const asked = (await modelRequests(kubectl, installation.poolClass)).filter(({ path }) => path === '/v1/responses').at(-1);
+  const pool = over.status.execution?.runtimePoolName ?? '';
+  await kubectl(['delete', 'tasks.core.orka.ai', name, '-n', namespace, '--timeout=120s']);
+  await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--timeout=180s']);
+  await eventually('nothing left of the Task', async () =>
+    (await leftovers(kubectl, installation)).length === 0 ? true : undefined,
+  );
+  return { times, prompted: asked?.at ?? NaN, gone: Date.now() };
+}
+
+/** @param {readonly Run[]} runs */
+function printTimes(runs) {
+  const since = (/** @type {import('./support/timeline.js').Step} */ name) =>
+    runs.map(({ times }) => (times.get(name) ?? NaN) - (times.get('Task created') ?? NaN));
+  const rows = steps.slice(1).map((name, index) => {
+    const own = since(name).map((value, run) => value - (since(steps[index] ?? 'Task created')[run] ?? 0));
+    return [name, median(since(name)).toFixed(0), median(own).toFixed(0), spread(since(name)), notes[name] ?? ''];
+  });
+  const asked = runs.map(({ times, prompted }) => prompted - (times.get('Task created') ?? NaN));
+  const row = ['model asked', median(asked).toFixed(0), '', spread(asked), 'by the clock of the model, on the same machine'];
+  rows.splice(steps.indexOf('prompt submitted'), 0, row);
+  console.log(`\nMilliseconds since the Task was created, medians of ${runs.length}`);
+  console.log(table([['STEP', 'SINCE CREATED', 'SINCE LAST', 'FROM … TO', ''], ...rows], '  '));
+  /** @typedef {import('./support/timeline.js').Step} Step */
+  const between = (/** @type {Step} */ from, /** @type {Step} */ to) =>
+    median(since(to).map((value, run) => value - (since(from)[run] ?? 0)));
+  const provider = between('claim created', 'Pod running');
+  const agent = between('session starting', 'prompt ended');
+  const shares = /** @type {const} */ ([
+    ['provider and kubelet', provider, 'claim created → Pod running'],
+    ['agent', agent, 'session starting → prompt ended'],
+    ['controller, and the supervisor before a session', median(since('Succeeded')) - provider - agent, 'the rest'],
+  ]);
+  console.log('\nWhere the time goes');
+  console.log(
+    table(
+      shares.map(([who, time, what]) => [who, `${time.toFixed(0)} ms`, what]),
+      '  ',
+    ),
+  );
+}
+
+/**
+ * What the controller says of itself.
+ *
+ * @param {import('./support/model.js').Kubectl} kubectl
+ * @param {import('./support/installation.js').Installation} installation
+ * @returns {Promise<Record<'cpu' | 'memory' | 'runs' | 'worked', number>>} seconds of CPU, bytes, runs of its queues and seconds that they took
+ */
+async function ownFigures(kubectl, { namespaces, deployment }) {
+  const where = ['-n', namespaces.controller, '-l', `app.kubernetes.io/name=${deployment.metadata.name}`];
+  const pod = await kubectl(['get', 'pods', ...where, '-o', 'jsonpath={.items[0].metadata.name}']);
+  const text = await kubectl(['get', '--raw', `/api/v1/namespaces/${namespaces.controller}/pods/${pod}:8081/proxy/metrics`]);
+  const sum = (/** @type {string} */ name) =>
+    [...text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))].reduce((total, [, value]) => total + Number(value), 0);
+  return {
+    cpu: sum('process_cpu_seconds_total'),
+    memory: sum('process_resident_memory_bytes'),
+    runs: sum('workqueue_work_duration_seconds_count'),
+    worked: sum('workqueue_work_duration_seconds_sum'),
+  };
+}
+
+/** @type {Readonly<Partial<Record<string, string>>>} */
+const notes = {
+  Serving: `reference ${reference.serving}, goal ≤ ${goals.serving}`,
+  Succeeded: `reference ${reference.succeeded}`,
+};
+
+/**
+ * @param {readonly Run[]} runs
+ * @param {readonly import('./support/audit.js').ApiRequest[]} requests of the controller
+ */
+function printRequests(runs, requests) {
+  const between = (/** @type {number} */ from, /** @type {number} */ to) =>
+    count(requests.filter(({ at }) => at >= from && at <= to));
+  const created = (/** @type {Run} */ { times }) => times.get('Task created') ?? NaN;
+  const untilSucceeded = runs.map((run) => between(created(run), run.times.get('Succeeded') ?? NaN));
+  const life = runs.map((run) => between(created(run), run.gone));
+  const total = (/** @type {readonly ReturnType<typeof count>[]} */ counts) => counts.map((one) => one.requests);
+  console.log(`\nAPI requests of the controller, medians of ${runs.length}, without watches`);
+  console.log(
+    table(
+      [
+        ['', 'REQUESTS', 'FROM … TO', 'WATCHES OPENED', ''],
+        [
+          'until Succeeded',
+          String(median(total(untilSucceeded))),
+          spread(total(untilSucceeded)),
+          String(median(untilSucceeded.map(({ watches }) => watches))),
+          `reference ${reference.requests}, goal < ${goals.requests}`,
+        ],
+        [
+          'whole life, deletion included',
+          String(median(total(life))),
+          spread(total(life)),
+          String(median(life.map(({ watches }) => watches))),
+          `reference ${reference.life}`,
+        ],
+      ],
+      '  ',
+    ),
+  );
+  const sorts = [...new Set(life.flatMap(({ by }) => [...by.keys()]))];
+  const of = (/** @type {readonly ReturnType<typeof count>[]} */ counts, /** @type {string} */ what) =>
+    median(counts.map(({ by }) => by.get(what) ?? 0));
+  const rows = sorts
+    .map((what) => ({ what, until: of(untilSucceeded, what), whole: of(life, what) }))
+    .filter(({ whole }) => whole > 0)
+    .sort((a, b) => b.whole - a.whole);
+  console.log(
+    `\n${table([['REQUEST', 'UNTIL SUCCEEDED', 'WHOLE LIFE'], ...rows.map(({ what, until, whole }) => [what, String(until), String(whole)])], '  ')}`,
+  );
+  return { untilSucceeded, life };
+}
+
+async function main() {
+  const { runs, idle, json, build, help } = parse();
+  if (help) {
+    console.log(usage);
+    return;
+  }
+  const info = requireOwnCluster();
+  const kubectl = adminOf(info);
+  await refuseForeignTasks(kubectl, (name) => /^bench-\d+$/.test(name));
+  if (build) await step('images', async (report) => report(await buildImages()));
+  const installation = await synthesize({ gates: true });
+  const { namespaces, deployment, poolClass, image } = installation;
+  const username = `system:serviceaccount:${namespaces.controller}:${deployment.metadata.name}`;
+  try {
+    await step('install', async () => {
+      await install(kubectl, installation);
+      await removeTasks(kubectl, installation);
+      await startModel(kubectl, poolClass, { image, token: await ensureProxyToken(kubectl, installation) });
+      await applyObjects(kubectl, [example.agent]);
+    });
+    const timeline = startTimeline(info, namespaces);
+    /** @type {Run[]} */
+    const done = [];
+    const begun = Date.now();
+    let before = await ownFigures(kubectl, installation);
+    // The first one also loads what nothing has loaded yet; it does not count.
+    for (let run = 0; run <= runs; run++) {
+      const name = `bench-${run}`;
+      await step(run === 0 ? 'a first Task, to warm up' : `Task ${run} of ${runs}`, async (report) => {
+        const one = await runTask(kubectl, installation, timeline, name);
+        const took = (one.times.get('Succeeded') ?? NaN) - (one.times.get('Task created') ?? NaN);
+        report(`Succeeded after ${(took / 1000).toFixed(1)} s`);
+        if (run > 0) done.push(one);
+      });
+      if (run === 0) before = await ownFigures(kubectl, installation);
+    }
+    timeline.stop();
+    const after = await ownFigures(kubectl, installation);
+    const quiet = Date.now();
+    if (idle > 0) await step(`idle for ${idle} s`, () => sleep(idle * 1000));
+    const ended = Date.now();
+    const requests = await requestsOf(info.auditLog, username, begun);
+    if (requests.length === 0)
+      throw new Failure(`${info.auditLog} has no request of ${username}: is it the controller's account?`);
+    printTimes(done);
+    const each = (/** @type {keyof typeof after} */ what) => (after[what] - before[what]) / runs;
+    console.log(
+      `\nThe controller itself, for each Task, deletion included: ${(each('cpu') * 1000).toFixed(0)} ms of CPU, ${each('runs').toFixed(0)} runs of its queues that took ` +
+        `${(each('worked') * 1000).toFixed(0)} ms, waiting for others included; its memory is ${(after.memory / 1e6).toFixed(0)} MB`,
+    );
+    const counts = printRequests(done, requests);
+    const idled = count(requests.filter(({ at }) => at >= quiet && at <= ended));
+    const perMinute = idle > 0 ? (idled.requests * 60_000) / (ended - quiet) : NaN;
+    if (idle > 0) {
+      const sorts = [...idled.by].map(([what, times]) => `${times} × ${what}`).join(', ');
+      console.log(`\nIdle: ${perMinute.toFixed(1)} requests a minute (${sorts || 'none'})`);
+    }
+    if (json !== undefined) {
+      const tidy = (/** @type {ReturnType<typeof count>} */ { by, ...rest }) => ({ ...rest, by: Object.fromEntries(by) });
+      const all = done.map(({ times, prompted, gone }, run) => ({
+        times: Object.fromEntries(times),
+        prompted,
+        gone,
+        untilSucceeded: tidy(counts.untilSucceeded[run] ?? count([])),
+        life: tidy(counts.life[run] ?? count([])),
+      }));
+      writeFileSync(json, `${JSON.stringify({ reference, goals, runs: all, idlePerMinute: perMinute }, null, 2)}\n`);
+      console.log(`\n${json} has all of it.`);
+    }
+  } finally {
+    const left = await uninstall(kubectl, installation);
+    await stopModel(kubectl, poolClass);
+    installation.forget();
+    if (left.length > 0) console.log(`\nLeft behind, and removed by hand:\n  ${left.join('\n  ')}`);
+  }
+}
+
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+  process.once(signal, () => {
+    console.error('\ninterrupted: running it again cleans up first');
+    process.exit(130);
+  });
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`\n${describe(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,90 @@
+// What the API server's audit log says about one account.
+
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+/**
+ * The members that are used here.
+ *
+ * @typedef {object} AuditEvent
+ * @property {string} stage
+ * @property {string} verb
+ * @property {string} requestURI
+ * @property {{ readonly username: string }} user
+ * @property {{ readonly resource?: string, readonly subresource?: string, readonly name?: string }} [objectRef]
+ * @property {string} requestReceivedTimestamp with microseconds
+ */
+
+/**
+ * One request of an account.
+ *
+ * @typedef {object} ApiRequest
+ * @property {number} at milliseconds since the epoch, when the server received it
+ * @property {boolean} watch
+ * @property {string} what verb and resource, as in `patch runtimepools/status`; verb and path of what is no resource
+ */
+
+/**
+ * @param {AuditEvent} event
+ * @returns {ApiRequest | undefined} undefined for the second line of a watch, and for what ended in no answer
+ */
+function requestOf({ stage, verb, requestURI, objectRef, requestReceivedTimestamp }) {
+  const watch = verb === 'watch';
+  // A watch is told twice, when it begins and when it ends; everything else once.
+  if (stage !== (watch ? 'ResponseStarted' : 'ResponseComplete')) return undefined;
+  const { resource, subresource } = objectRef ?? {};
+  const target = resource === undefined ? requestURI.replace(/\?.*/, '') : [resource, subresource].filter(Boolean).join('/');
+  return { at: Date.parse(requestReceivedTimestamp), watch, what: `${verb} ${target}` };
+}
+
+/**
+ * The requests of an account since a moment, oldest first. Reads what the server rotated away as well.
+ *
+ * @param {string} log path of the audit log
+ * @param {string} username
+ * @param {number} since milliseconds since the epoch
+ * @returns {Promise<readonly ApiRequest[]>}
+ */
+export async function requestsOf(log, username, since) {
+  const { dir, name, ext } = path.parse(log);
+  const files = readdirSync(dir)
+    .filter((file) => file.startsWith(name) && file.endsWith(ext))
+    .map((file) => path.join(dir, file))
+    .filter((file) => statSync(file).mtimeMs >= since);
+  /** @type {ApiRequest[]} */
+  const found = [];
+  for (const file of files) {
+    for await (const line of createInterface({ input: createReadStream(file) })) {
+      if (!line.includes(username)) continue;
+      const event = parsed(line);
+      const request = event?.user.username === username ? requestOf(event) : undefined;
+      if (request && request.at >= since) found.push(request);
+    }
+  }
+  return found.sort((a, b) => a.at - b.at);
+}
+
+/** @param {string} line @returns {AuditEvent | undefined} undefined for a line that is still being written */
+function parsed(line) {
+  try {
+    return /** @type {AuditEvent} */ (JSON.parse(line));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * How many requests of each sort; watches are counted apart, since each stays open.
+ *
+ * @param {readonly ApiRequest[]} requests
+ * @returns {{ readonly requests: number, readonly watches: number, readonly by: ReadonlyMap<string, number> }} `by`: most frequent first
+ */
+export function count(requests) {
+  const plain = requests.filter(({ watch }) => !watch);
+  /** @type {Map<string, number>} */
+  const by = new Map();
+  for (const { what } of plain) by.set(what, (by.get(what) ?? 0) + 1);
+  const sorted = [...by].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  return { requests: plain.length, watches: requests.length - plain.length, by: new Map(sorted) };
+}
