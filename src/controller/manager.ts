@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Manifest, RuntimePool } from '../api/index.js';
+import type { Manifest, PoolLifecycle, RuntimePool } from '../api/index.js';
 import { available } from '../domain/available.js';
 import { labelKeys } from '../domain/labels.js';
 import type { ClusterAccess } from '../kube/access.js';
@@ -165,7 +165,7 @@ function lead({ settings, client, world, leadership, log, metrics }: LeadOptions
     statusManager,
     enabled: settings.gates.agentSandbox,
     idleTtl: settings.idlePoolTtl,
-    onStatus: (pool) => observed(metrics, pool),
+    onStatus: (pool, before) => observed(metrics, pool, before),
   });
   const uids = new Map<string, string>();
   const tasks = createTaskReconciler({
@@ -223,7 +223,11 @@ function lead({ settings, client, world, leadership, log, metrics }: LeadOptions
     }),
   };
   for (const object of world.classes.list()) queues.classes.add(keyOf(object));
-  for (const object of world.pools.list()) queues.pools.add(keyOf(object));
+  for (const object of world.pools.list()) {
+    const pool = object as unknown as RuntimePool;
+    observed(metrics, pool, pool.status?.lifecycle);
+    queues.pools.add(keyOf(object));
+  }
   for (const object of world.tasks.list()) queues.tasks.add(keyOf(object));
   return {
     queues,
@@ -303,8 +307,9 @@ async function writeClassStatus(
   world.classes.wrote(object);
 }
 
-function observed(metrics: Metrics, { metadata, spec, status }: RuntimePool): void {
+function observed(metrics: Metrics, { metadata, spec, status }: RuntimePool, before: PoolLifecycle | undefined): void {
   const { namespace = '', name } = metadata;
+  if (status?.lifecycle === 'Stopped' && before !== 'Stopped') metrics.poolScaledToZero({ namespace, name });
   const scheduled = status?.conditions?.find(({ type }) => type === 'SchedulingReady')?.status === 'True';
   if (metadata.deletionTimestamp !== undefined) {
     metrics.poolGone({ namespace, name });

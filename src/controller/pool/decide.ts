@@ -46,7 +46,15 @@ const foreign: PoolRule = (o) => {
 /** Ours, but changed: what it would make is not what was reviewed. */
 const claimChanged: PoolRule = (o) =>
   o.claim && !o.claim.whole && !o.claim.deleting
-    ? { effect: { do: 'delete-claim', claim: o.claim.live, recycle: true, because: 'the claim was changed by someone else' } }
+    ? {
+        effect: {
+          do: 'delete-claim',
+          claim: o.claim.live,
+          recycle: true,
+          warn: true,
+          because: 'the claim was changed by someone else',
+        },
+      }
     : undefined;
 
 const twoInstances: PoolRule = (o) => {

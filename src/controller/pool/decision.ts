@@ -46,7 +46,15 @@ export type PoolEffect =
   | { readonly do: 'ensure'; readonly objects: readonly { readonly wanted: Manifest; readonly live: Manifest | undefined }[] }
   | { readonly do: 'record-template'; readonly digest: string }
   | { readonly do: 'create-claim'; readonly claim: Manifest }
-  | { readonly do: 'delete-claim'; readonly claim: Manifest; readonly recycle: boolean; readonly because: string }
+  | {
+      readonly do: 'delete-claim';
+      readonly claim: Manifest;
+      /** It counts as given up: the next one follows later and later. */
+      readonly recycle: boolean;
+      /** Somebody should know of it. */
+      readonly warn: boolean;
+      readonly because: string;
+    }
   | { readonly do: 'attest'; readonly pod: PodView }
   | { readonly do: 'bind-instance'; readonly authSecretUid: string; readonly podUid: string }
   | { readonly do: 'seed'; readonly pod: PodView }

@@ -10,6 +10,20 @@ const serverDefaults: Readonly<Record<string, readonly string[]>> = {
 /** What it does not keep of a spec, because it means the same as nothing. */
 const notKept: Readonly<Record<string, Readonly<Record<string, Json>>>> = { Service: { publishNotReadyAddresses: false } };
 
+/** The one default that the provider's CRDs have in the middle of a Pod: the protocol of a port. Source: provider.md §1.6. */
+function withPortDefaults(value: Json | undefined, name = ''): Json | undefined {
+  if (Array.isArray(value)) {
+    const items = value as readonly Json[];
+    return items.map((item) =>
+      name === 'ports' && isObject(item) && item['containerPort'] !== undefined
+        ? { protocol: 'TCP', ...item }
+        : (withPortDefaults(item) ?? null),
+    );
+  }
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([member, inner]) => [member, withPortDefaults(inner, member)]));
+}
+
 /**
  * Is a stored object other than the rendered one? A server-side apply keeps what another manager added, so what is too much counts as
  * much as what is missing: `egress: [{}]` on a policy rendered without rules opens it.
@@ -17,7 +31,7 @@ const notKept: Readonly<Record<string, Readonly<Record<string, Json>>>> = { Serv
 export function differs(wanted: Manifest, live: Manifest): boolean {
   const labels = { metadata: { labels: wanted.metadata.labels ?? {}, annotations: wanted.metadata.annotations ?? {} } };
   if (!holds(live, labels)) return true;
-  const [rendered, stored] = [wanted['spec'], live['spec']];
+  const [rendered, stored] = [withPortDefaults(wanted['spec']), live['spec']];
   if (!isObject(rendered) || !isObject(stored)) return true;
   const allowed = serverDefaults[wanted.kind] ?? [];
   const dropped = notKept[wanted.kind] ?? {};

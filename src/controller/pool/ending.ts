@@ -78,6 +78,7 @@ const neverAdmitted: PoolRule = (o) =>
           do: 'delete-claim',
           claim: o.claim.live,
           recycle: false,
+          warn: false,
           because: 'the pool is not wanted, and its sandbox never took work',
         },
       }
@@ -88,7 +89,7 @@ const instanceLost: PoolRule = (o) =>
   o.claim && !instanceOf(o)
     ? {
         status: stopping('the instance is gone'),
-        effect: { do: 'delete-claim', claim: o.claim.live, recycle: false, because: 'the instance is gone' },
+        effect: { do: 'delete-claim', claim: o.claim.live, recycle: false, warn: false, because: 'the instance is gone' },
       }
     : undefined;
 
@@ -111,7 +112,7 @@ const unauthenticated: PoolRule = (o, now) => {
     return { status: degraded(`the instance cannot be drained: ${says}`, 'keep'), wait: 1_000 };
   }
   const because = `the instance could not be asked whether it is quiet (${says}), and is ended without proof`;
-  return { status: stopping(because), effect: { do: 'delete-claim', claim: o.claim.live, recycle: false, because } };
+  return { status: stopping(because), effect: { do: 'delete-claim', claim: o.claim.live, recycle: false, warn: true, because } };
 };
 
 const drained =
@@ -130,7 +131,13 @@ const drained =
     if (!recorded) return { status: quiet, wait: 0 };
     return {
       status: quiet,
-      effect: { do: 'delete-claim', claim: o.claim.live, recycle: false, because: 'the instance is drained and quiet' },
+      effect: {
+        do: 'delete-claim',
+        claim: o.claim.live,
+        recycle: false,
+        warn: false,
+        because: 'the instance is drained and quiet',
+      },
     };
   };
 

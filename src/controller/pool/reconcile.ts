@@ -1,4 +1,4 @@
-import type { Manifest, RuntimePool } from '../../api/index.js';
+import type { Manifest, PoolLifecycle, RuntimePool } from '../../api/index.js';
 import { watchedKinds } from '../world.js';
 import type { Classes } from '../classes.js';
 import { KubeError } from '../../kube/errors.js';
@@ -25,7 +25,8 @@ export interface PoolReconcilerOptions extends Omit<PoolActOptions, 'refOf'> {
   readonly enabled: boolean;
   readonly idleTtl: number;
   readonly record: (event: KubeEvent) => void;
-  readonly onStatus: (pool: RuntimePool) => void;
+  /** Told of each status that was written, and of the lifecycle before it. */
+  readonly onStatus: (pool: RuntimePool, before: PoolLifecycle | undefined) => void;
 }
 
 export interface PoolReconciler {
@@ -111,6 +112,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
     const { memory } = work;
     try {
       const performed = await perform(work, effect);
+      if (effect.do === 'delete-claim' && effect.warn) tellEnded(work.o.pool, effect.because);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
     } catch (error) {
@@ -137,7 +139,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       },
     );
     options.world.pools.wrote(object);
-    options.onStatus(object as unknown as RuntimePool);
+    options.onStatus(object as unknown as RuntimePool, o.pool.status?.lifecycle);
     if (o.pool.status?.lifecycle !== intent.lifecycle) tell(object, intent);
     return object as unknown as RuntimePool;
   }
@@ -146,6 +148,11 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
     if (!told.includes(lifecycle)) return;
     const type = lifecycle === 'Degraded' || lifecycle === 'Ambiguous' ? 'Warning' : 'Normal';
     options.record({ regarding: pool, type, reason: lifecycle, action: 'Reconcile', note: message });
+  }
+
+  function tellEnded(pool: RuntimePool, because: string): void {
+    const regarding = pool as unknown as Manifest;
+    options.record({ regarding, type: 'Warning', reason: 'SandboxEnded', action: 'DeleteClaim', note: because });
   }
 
   /** What was refused is said; what is only out of date is looked at again. */

@@ -279,7 +279,7 @@ const preparing = ({ pool }: PoolObservation): Pick<PoolDecision, 'status'> =>
 
 function recycled(o: PoolObservation, because: string): PoolDecision {
   return o.claim && !o.claim.deleting
-    ? { status: degraded(because), effect: { do: 'delete-claim', claim: o.claim.live, recycle: true, because } }
+    ? { status: degraded(because), effect: { do: 'delete-claim', claim: o.claim.live, recycle: true, warn: true, because } }
     : { status: degraded(because), wait: laterLook };
 }
 

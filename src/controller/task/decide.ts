@@ -1,13 +1,14 @@
 import type { RuntimePool, Task } from '../../api/index.js';
 import { admit } from '../../domain/admission/admit.js';
 import { assess } from '../../domain/admission/assess.js';
-import { finalizers, labelKeys } from '../../domain/labels.js';
+import { annotationKeys, finalizers, labelKeys } from '../../domain/labels.js';
 import { nameOf } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
 import { parseDuration } from '../../lib/duration.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { Finding } from '../../lib/errors.js';
 import { cutBytes } from '../../lib/text.js';
+import type { ClassVerdict } from '../classes.js';
 import type { Ending, TaskDecision } from './decision.js';
 import { isSettled } from './observation.js';
 import type { TaskObservation } from './observation.js';
@@ -147,6 +148,8 @@ const unqueued: TaskRule = (o, now) => {
   if (mismatch?.permanent) return settle('Failed', 'InvalidRuntimeProfile', describeFinding(mismatch.finding));
   if (mismatch) return waiting(o, now, describeFinding(mismatch.finding));
   if (o.pool?.metadata.deletionTimestamp !== undefined) return waiting(o, now, 'the pool of this Task is being deleted');
+  const outdated = o.pool && classChanged(o.pool, o.poolClass);
+  if (outdated !== undefined) return settle('Failed', 'InvalidRuntimeProfile', outdated);
   const queued = execution?.state === 'Queued' && execution.runtimePoolUID === o.pool?.metadata.uid && isWanted(o.pool);
   if (queued) return undefined;
   const { poolClass } = o;
@@ -160,6 +163,15 @@ const unqueued: TaskRule = (o, now) => {
   const recovered = execution?.state !== undefined && execution.state !== 'Queued';
   return { effect: { do: 'queue', recovered } };
 };
+
+/** A pool that never took work will not be started from a class that was changed since. Source: design of class changes. */
+function classChanged(pool: RuntimePool, poolClass: ClassVerdict | undefined): string | undefined {
+  if (poolClass?.state !== 'ready' || pool.status?.activeInstance !== undefined) return undefined;
+  const [, recorded] = (pool.metadata.annotations?.[annotationKeys.poolClass] ?? '').split('@');
+  return recorded === poolClass.digest
+    ? undefined
+    : `the class ${poolClass.name} was changed after this Task was bound; create the Task again`;
+}
 
 const queued: TaskRule = (o, now) => {
   const { pool } = o;

@@ -51,6 +51,13 @@ test('lists without members that the server does not keep are no difference', ()
   expect(differs(denyAll, stored({ ...denyAll, spec }, 'uid-1'))).toBe(false);
 });
 
+test('the protocol that the provider adds to a port of the Pod is no difference', () => {
+  const pod = (port: JsonObject) => ({ podTemplate: { spec: { containers: [{ name: 'runtime', ports: [port] }] } } });
+  const template = { ...of('SandboxTemplate'), spec: pod({ containerPort: 9000 }) };
+  expect(differs(template, live(template, pod({ containerPort: 9000, protocol: 'TCP' })))).toBe(false);
+  expect(differs(template, live(template, pod({ containerPort: 9000, protocol: 'UDP' })))).toBe(true);
+});
+
 test('a peer that someone added to a rule differs', () => {
   const policy = of('NetworkPolicy', 'dns-egress');
   const [rule] = (policy['spec'] as { egress: { to: JsonObject[] }[] }).egress;

@@ -3,7 +3,7 @@ import type { Agent, RuntimePool, Task } from '../../../src/api/index.js';
 import { decide } from '../../../src/controller/task/decide.js';
 import type { TaskDecision } from '../../../src/controller/task/decision.js';
 import type { TaskObservation } from '../../../src/controller/task/observation.js';
-import { finalizers } from '../../../src/domain/labels.js';
+import { annotationKeys, finalizers } from '../../../src/domain/labels.js';
 import {
   at,
   boundTask,
@@ -319,6 +319,17 @@ describe('a Task is queued', () => {
     expect(decide(served({ pool: other }), soon).effect).toMatchObject({
       do: 'say',
       message: expect.stringContaining('spec.runtime.image'),
+    });
+  });
+
+  test('never by a pool that was made from the class before it was changed, and never took work', () => {
+    const pool = poolOf(bound.plan);
+    const before = `codex-standard@sha256:${'0'.repeat(64)}`;
+    const made = { ...pool.metadata, annotations: { ...pool.metadata.annotations, [annotationKeys.poolClass]: before } };
+    expect(ending(decide(served({ pool: { ...pool, metadata: made, status: {} } }), soon))).toMatchObject({
+      state: 'Failed',
+      reason: 'InvalidRuntimeProfile',
+      message: expect.stringContaining('create the Task again'),
     });
   });
 
