@@ -18,6 +18,8 @@ const template = new SandboxTemplate(chart, 'template', {
   podTemplate: {
     spec: {
       automountServiceAccountToken: false,
+      // Without this a Pod never finishes, and the claim below would never end.
+      restartPolicy: 'Never',
       containers: [
         {
           name: 'agent',

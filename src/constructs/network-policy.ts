@@ -1,9 +1,14 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
 import type { Manifest } from '../api/index.js';
-import { Resource } from './resource.js';
+import { resourceOf, Written } from './from-manifest.js';
+import type { FromManifestOptions } from './from-manifest.js';
+import { providerKinds } from './kinds.js';
+import { join } from './neighbours.js';
+import type { Resource } from './resource.js';
 import { networkPolicyRules } from './rules/network-policy.js';
 import type { Rule } from './rules/rule.js';
+import type { SwitchableRule } from './rules/switch.js';
 
 /** Which objects a selector means. All given terms must hold; `{}` means all. */
 export interface LabelSelector {
@@ -49,39 +54,33 @@ export interface NetworkPolicyProps {
   readonly ingress?: readonly NetworkPolicyIngressRule[];
   /** @default - egress is not governed by this policy */
   readonly egress?: readonly NetworkPolicyEgressRule[];
-  /**
-   * Accept rules without peers or without ports, which mean "anyone" and "every port".
-   * @default false
-   */
-  readonly allowOpenRules?: boolean;
+  /** Rules of policy that this one may break, by id. @default - none */
+  readonly allow?: readonly SwitchableRule[];
   /** Rules of your own. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
 }
 
 /** A NetworkPolicy whose directions follow from what is given, and whose rules mean what they say. */
 export class NetworkPolicy extends Construct {
+  /** A policy as a manifest says; what is added, lost and refused is told at `Sandbox.fromManifest`. */
+  static fromManifest(scope: Construct, id: string, manifest: Manifest, options: FromManifestOptions = {}): NetworkPolicy {
+    return new NetworkPolicy(scope, id, Written.of(`${scope.node.path}/${id}`, providerKinds.networkPolicy, manifest, options));
+  }
+
   readonly name: string;
   readonly resource: Resource;
 
-  constructor(scope: Construct, id: string, props: NetworkPolicyProps) {
+  constructor(scope: Construct, id: string, props: NetworkPolicyProps | Written) {
     super(scope, id);
-    const own = props.allowOpenRules ? networkPolicyRules.filter((rule) => rule.kind !== 'policy') : networkPolicyRules;
-    this.resource = new Resource(
-      this,
-      'Resource',
-      {
-        apiVersion: 'networking.k8s.io/v1',
-        kind: 'NetworkPolicy',
-        metadata: props.metadata,
-        spec: {
-          podSelector: props.podSelector,
-          policyTypes: [...(props.ingress ? ['Ingress'] : []), ...(props.egress ? ['Egress'] : [])],
-          ingress: props.ingress,
-          egress: props.egress,
-        },
-      },
-      [...own, ...(props.rules ?? [])],
-    );
+    this.resource = resourceOf(this, providerKinds.networkPolicy, props, networkPolicyRules, policySpec);
     this.name = this.resource.name;
+    join(this.resource);
   }
 }
+
+const policySpec = ({ podSelector, ingress, egress }: NetworkPolicyProps): object => ({
+  podSelector,
+  policyTypes: [...(ingress ? ['Ingress'] : []), ...(egress ? ['Egress'] : [])],
+  ingress,
+  egress,
+});

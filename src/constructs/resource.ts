@@ -31,15 +31,30 @@ export class Resource extends ApiObject {
   readonly #operations: PatchOperation[] = [];
   readonly #rules: readonly Rule<Manifest>[];
   readonly #at: string;
+  readonly #metadata: JsonObject;
 
-  /** `rules` are checked now and after every patch; the construct that owns the resource answers for what is wrong. */
-  constructor(scope: Construct, id: string, props: ResourceProps, rules: readonly Rule<Manifest>[] = []) {
+  /**
+   * `rules` are checked now and after every patch; the construct that owns the resource answers for what is wrong. `metadata` is written as
+   * it is, below what cdk8s makes of the props: see {@link Resource.written}.
+   */
+  constructor(scope: Construct, id: string, props: ResourceProps, rules: readonly Rule<Manifest>[] = [], metadata: object = {}) {
     super(scope, id, props);
     const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...body } = props;
     this.#at = id === 'Resource' ? (this.node.scope?.node.path ?? id) : this.node.path;
     this.#body = plain(this.#at, body, []) as JsonObject;
+    this.#metadata = plain(this.#at, metadata, ['metadata']) as JsonObject;
     this.#rules = rules;
     enforce(this.#at, rules, this.manifest());
+  }
+
+  /**
+   * An object of which a manifest is there already; nothing of it is lost, also not what cdk8s would leave out of metadata (empty maps, and
+   * members that it does not know). The chart's namespace and labels are added as to any object.
+   */
+  static written(scope: Construct, id: string, manifest: Manifest, rules: readonly Rule<Manifest>[]): Resource {
+    const { name, namespace, labels, annotations, finalizers, ownerReferences } = manifest.metadata;
+    const known = { name, namespace, labels, annotations, finalizers, ownerReferences } as ApiObjectMetadata;
+    return new Resource(scope, id, { ...manifest, metadata: known }, rules, manifest.metadata);
   }
 
   /** Strict RFC 6902, all or nothing, applied in order. Throws `patch-failed`. */
@@ -59,7 +74,11 @@ export class Resource extends ApiObject {
     const object = {
       apiVersion: this.apiVersion,
       kind: this.kind,
-      metadata: { ...metadata, ...(namespace === undefined || isClusterScoped(this.kind) ? {} : { namespace }) },
+      metadata: {
+        ...structuredClone(this.#metadata),
+        ...metadata,
+        ...(namespace === undefined || isClusterScoped(this.kind) ? {} : { namespace }),
+      },
       ...structuredClone(this.#body),
     } as Manifest;
     return applyPatch(this.#at, object, this.#operations);

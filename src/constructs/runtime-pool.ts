@@ -1,8 +1,9 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
 import { apiVersion, runtimePoolKind } from '../api/index.js';
-import type { RuntimePoolSpec } from '../api/index.js';
-import { Resource } from './resource.js';
+import type { Manifest, RuntimePoolSpec } from '../api/index.js';
+import { resourceOf, Written } from './from-manifest.js';
+import type { Resource } from './resource.js';
 import { identityRules } from './rules/names.js';
 import { validRuntimePool } from './rules/own-kinds.js';
 
@@ -26,34 +27,33 @@ export interface RuntimePoolProps {
 
 /** One agent runtime, at most one instance. Everything about it but its capacity is immutable. Source: workload.md §1.2, §2.10. */
 export class RuntimePool extends Construct {
+  /** A pool as a manifest says; what is added and lost is told at `Sandbox.fromManifest`. Its schema always applies. */
+  static fromManifest(scope: Construct, id: string, manifest: Manifest): RuntimePool {
+    return new RuntimePool(scope, id, Written.of(`${scope.node.path}/${id}`, kind, manifest, {}));
+  }
+
   readonly name: string;
   readonly resource: Resource;
 
-  constructor(scope: Construct, id: string, props: RuntimePoolProps) {
+  constructor(scope: Construct, id: string, props: RuntimePoolProps | Written) {
     super(scope, id);
-    this.resource = new Resource(
-      this,
-      'Resource',
-      {
-        apiVersion: apiVersion(runtimePoolKind),
-        kind: runtimePoolKind.kind,
-        metadata: props.metadata,
-        spec: {
-          trustDomain: props.trustDomain,
-          runtimeNamespace: props.runtimeNamespace,
-          runtime: props.runtime,
-          executionWorkspace: props.executionWorkspace,
-          desiredReplicas: props.desiredReplicas,
-          capacity:
-            props.capacity ??
-            (props.executionWorkspace
-              ? { maxResidentSessions: 1, maxRunningPrompts: 1 }
-              : { maxResidentSessions: 10, maxRunningPrompts: 4 }),
-          coldStartTimeoutSeconds: props.coldStartTimeoutSeconds ?? 120,
-        },
-      },
-      [...identityRules, validRuntimePool],
-    );
+    this.resource = resourceOf(this, kind, props, [...identityRules, validRuntimePool], poolSpec);
     this.name = this.resource.name;
   }
 }
+
+const kind = { apiVersion: apiVersion(runtimePoolKind), kind: runtimePoolKind.kind };
+
+const poolSpec = (props: RuntimePoolProps): object => ({
+  trustDomain: props.trustDomain,
+  runtimeNamespace: props.runtimeNamespace,
+  runtime: props.runtime,
+  executionWorkspace: props.executionWorkspace,
+  desiredReplicas: props.desiredReplicas,
+  capacity:
+    props.capacity ??
+    (props.executionWorkspace
+      ? { maxResidentSessions: 1, maxRunningPrompts: 1 }
+      : { maxResidentSessions: 10, maxRunningPrompts: 4 }),
+  coldStartTimeoutSeconds: props.coldStartTimeoutSeconds ?? 120,
+});

@@ -1,7 +1,14 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
-import { Resource } from './resource.js';
-import { podLabelRule, sandboxClaimRules } from './rules/sandbox-claim.js';
+import type { Manifest } from '../api/index.js';
+import { resourceOf, Written } from './from-manifest.js';
+import type { FromManifestOptions } from './from-manifest.js';
+import { providerKinds } from './kinds.js';
+import { checkLinks } from './neighbours.js';
+import type { VolumeClaimTemplate } from './pod.js';
+import type { Resource } from './resource.js';
+import { defaultLabelDomains, podLabelRule, sandboxClaimRules } from './rules/sandbox-claim.js';
+import type { SwitchableRule } from './rules/switch.js';
 import type { ISandboxWarmPool } from './sandbox-warm-pool.js';
 
 /** Props of {@link SandboxClaim}. */
@@ -13,7 +20,10 @@ export interface SandboxClaimProps {
   readonly lifecycle?: {
     /** RFC 3339, whole seconds, with `Z`. */
     readonly shutdownTime?: string;
-    /** Seconds after the Pod has finished; at least 30, because a replaced Pod looks finished for a moment. */
+    /**
+     * Seconds after the Pod has finished; at least 30, because a replaced Pod looks finished for a moment. The template needs a restartPolicy
+     * with which Pods finish.
+     */
     readonly ttlSecondsAfterFinished?: number;
     /** @default 'Retain' */
     readonly shutdownPolicy?: 'Delete' | 'DeleteForeground' | 'Retain';
@@ -30,31 +40,45 @@ export interface SandboxClaimProps {
   readonly allowedLabelDomains?: readonly string[];
   /** Plain environment variables; the template must allow them, and the claim starts cold. @default - none */
   readonly env?: readonly { readonly name: string; readonly value: string; readonly containerName?: string }[];
+  /**
+   * Volumes of this sandbox alone, or in the place of the template's; the template must allow them and mount them, and the claim starts
+   * cold. @default - those of the template
+   */
+  readonly volumeClaimTemplates?: readonly VolumeClaimTemplate[];
+  /** Rules of policy that this claim may break, by id. @default - none */
+  readonly allow?: readonly SwitchableRule[];
+}
+
+/** Options of {@link SandboxClaim.fromManifest}. */
+export interface ClaimFromManifestOptions extends FromManifestOptions {
+  /** As {@link SandboxClaimProps.allowedLabelDomains}. @default ['sandbox.users.io'] */
+  readonly allowedLabelDomains?: readonly string[];
 }
 
 /** One sandbox, asked for. Claims are written once: the provider reacts badly to edits. */
 export class SandboxClaim extends Construct {
+  /** A claim as a manifest says; what is added, lost and refused is told at `Sandbox.fromManifest`. */
+  static fromManifest(scope: Construct, id: string, manifest: Manifest, options: ClaimFromManifestOptions = {}): SandboxClaim {
+    return new SandboxClaim(scope, id, Written.of(`${scope.node.path}/${id}`, providerKinds.claim, manifest, options));
+  }
+
   readonly name: string;
   readonly resource: Resource;
 
-  constructor(scope: Construct, id: string, props: SandboxClaimProps) {
+  constructor(scope: Construct, id: string, props: SandboxClaimProps | Written<ClaimFromManifestOptions>) {
     super(scope, id);
-    this.resource = new Resource(
-      this,
-      'Resource',
-      {
-        apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-        kind: 'SandboxClaim',
-        metadata: props.metadata,
-        spec: {
-          warmPoolRef: { name: props.warmPool.name },
-          lifecycle: props.lifecycle,
-          additionalPodMetadata: props.additionalPodMetadata,
-          env: props.env,
-        },
-      },
-      [...sandboxClaimRules, podLabelRule(props.allowedLabelDomains ?? ['sandbox.users.io'])],
-    );
+    const { allowedLabelDomains = defaultLabelDomains } = props instanceof Written ? props.options : props;
+    const rules = [...sandboxClaimRules, podLabelRule(allowedLabelDomains)];
+    this.resource = resourceOf<SandboxClaimProps>(this, providerKinds.claim, props, rules, claimSpec);
     this.name = this.resource.name;
+    checkLinks(this, this.resource, props instanceof Written ? undefined : props.warmPool);
   }
 }
+
+const claimSpec = ({ warmPool, lifecycle, additionalPodMetadata, env, volumeClaimTemplates }: SandboxClaimProps): object => ({
+  warmPoolRef: { name: warmPool.name },
+  lifecycle,
+  additionalPodMetadata,
+  env,
+  volumeClaimTemplates,
+});

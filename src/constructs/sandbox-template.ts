@@ -1,15 +1,26 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
 import type { Manifest } from '../api/index.js';
+import { resourceOf, Written } from './from-manifest.js';
+import type { FromManifestOptions } from './from-manifest.js';
+import { providerKinds } from './kinds.js';
+import { checkLinks } from './neighbours.js';
 import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from './network-policy.js';
-import type { PodTemplate } from './pod.js';
-import { Resource } from './resource.js';
+import type { PodTemplate, VolumeClaimTemplate } from './pod.js';
+import type { Resource } from './resource.js';
 import type { Rule } from './rules/rule.js';
 import { sandboxTemplateRules } from './rules/sandbox-template.js';
+import type { SwitchableRule } from './rules/switch.js';
 
 /** A SandboxTemplate that a warm pool can refer to. */
 export interface ISandboxTemplate {
   readonly name: string;
+}
+
+/** Rules of a managed policy; a direction without rules is closed. */
+export interface TemplateTraffic {
+  readonly ingress?: readonly NetworkPolicyIngressRule[];
+  readonly egress?: readonly NetworkPolicyEgressRule[];
 }
 
 /** Props of {@link SandboxTemplate}. */
@@ -19,23 +30,16 @@ export interface SandboxTemplateProps {
   readonly podTemplate: PodTemplate;
   /**
    * Who isolates the sandboxes. `Managed`: the provider writes one policy per template. `Unmanaged`: nothing does; bring
-   * NetworkPolicies of your own that select the Pods.
+   * NetworkPolicies of your own that select the Pods, and say so: `allow: ['template/unmanaged-network']`.
    * @default 'Managed'
    */
   readonly networkPolicyManagement?: 'Managed' | 'Unmanaged';
   /**
-   * Rules of the managed policy; a direction without rules is closed.
-   * @default - closed both ways: the provider's own default would open the internet
+   * Rules of the managed policy. `ProviderDefault` leaves them to the provider, who opens the internet:
+   * `allow: ['template/default-network']`.
+   * @default - closed both ways
    */
-  readonly networkPolicy?: {
-    readonly ingress?: readonly NetworkPolicyIngressRule[];
-    readonly egress?: readonly NetworkPolicyEgressRule[];
-  };
-  /**
-   * Accept rules without peers or without ports, which mean "anyone" and "every port".
-   * @default false
-   */
-  readonly allowOpenRules?: boolean;
+  readonly networkPolicy?: TemplateTraffic | 'ProviderDefault';
   /**
    * May a claim set environment variables?
    * @default 'Disallowed'
@@ -47,8 +51,10 @@ export interface SandboxTemplateProps {
    */
   readonly volumeClaimTemplatesPolicy?: 'Allowed' | 'Overrides' | 'Disallowed';
   /** @default - no volumes that outlive a Pod */
-  readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string }; readonly spec: object }[];
-  /** Rules of your own, checked beside the provider's. @default - none */
+  readonly volumeClaimTemplates?: readonly VolumeClaimTemplate[];
+  /** Rules of policy that this template may break, by id. @default - none */
+  readonly allow?: readonly SwitchableRule[];
+  /** Rules of your own, checked beside the others. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
   /**
    * A headless Service for each sandbox. Claims then need names of 63 characters at most.
@@ -64,32 +70,31 @@ export class SandboxTemplate extends Construct implements ISandboxTemplate {
     return { name };
   }
 
+  /** A template as a manifest says; what is added, lost and refused is told at `Sandbox.fromManifest`. */
+  static fromManifest(scope: Construct, id: string, manifest: Manifest, options: FromManifestOptions = {}): SandboxTemplate {
+    return new SandboxTemplate(scope, id, Written.of(`${scope.node.path}/${id}`, providerKinds.template, manifest, options));
+  }
+
   readonly name: string;
   readonly resource: Resource;
 
-  constructor(scope: Construct, id: string, props: SandboxTemplateProps) {
+  constructor(scope: Construct, id: string, props: SandboxTemplateProps | Written) {
     super(scope, id);
-    const own = props.allowOpenRules ? sandboxTemplateRules.filter((rule) => rule.kind !== 'policy') : sandboxTemplateRules;
-    const management = props.networkPolicyManagement ?? 'Managed';
-    this.resource = new Resource(
-      this,
-      'Resource',
-      {
-        apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-        kind: 'SandboxTemplate',
-        metadata: props.metadata,
-        spec: {
-          podTemplate: props.podTemplate,
-          networkPolicyManagement: management,
-          networkPolicy: props.networkPolicy ?? (management === 'Managed' ? {} : undefined),
-          envVarsInjectionPolicy: props.envVarsInjectionPolicy ?? 'Disallowed',
-          volumeClaimTemplatesPolicy: props.volumeClaimTemplatesPolicy ?? 'Disallowed',
-          volumeClaimTemplates: props.volumeClaimTemplates,
-          service: props.service,
-        },
-      },
-      [...own, ...(props.rules ?? [])],
-    );
+    this.resource = resourceOf(this, providerKinds.template, props, sandboxTemplateRules, templateSpec);
     this.name = this.resource.name;
+    checkLinks(this, this.resource);
   }
+}
+
+function templateSpec({ networkPolicyManagement = 'Managed', networkPolicy, ...props }: SandboxTemplateProps): object {
+  const closed = networkPolicyManagement === 'Managed' ? {} : undefined;
+  return {
+    podTemplate: props.podTemplate,
+    networkPolicyManagement,
+    networkPolicy: networkPolicy === 'ProviderDefault' ? undefined : (networkPolicy ?? closed),
+    envVarsInjectionPolicy: props.envVarsInjectionPolicy ?? 'Disallowed',
+    volumeClaimTemplatesPolicy: props.volumeClaimTemplatesPolicy ?? 'Disallowed',
+    volumeClaimTemplates: props.volumeClaimTemplates,
+    service: props.service,
+  };
 }

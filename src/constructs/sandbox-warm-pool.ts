@@ -1,6 +1,11 @@
 import type { ApiObjectMetadata } from 'cdk8s';
 import { Construct } from 'constructs';
-import { Resource } from './resource.js';
+import type { Manifest } from '../api/index.js';
+import { resourceOf, Written } from './from-manifest.js';
+import type { FromManifestOptions } from './from-manifest.js';
+import { providerKinds } from './kinds.js';
+import { checkLinks } from './neighbours.js';
+import type { Resource } from './resource.js';
 import { sandboxWarmPoolRules } from './rules/sandbox-warm-pool.js';
 import type { ISandboxTemplate } from './sandbox-template.js';
 
@@ -33,26 +38,24 @@ export class SandboxWarmPool extends Construct implements ISandboxWarmPool {
     return { name };
   }
 
+  /** A pool as a manifest says; what is added, lost and refused is told at `Sandbox.fromManifest`. */
+  static fromManifest(scope: Construct, id: string, manifest: Manifest, options: FromManifestOptions = {}): SandboxWarmPool {
+    return new SandboxWarmPool(scope, id, Written.of(`${scope.node.path}/${id}`, providerKinds.warmPool, manifest, options));
+  }
+
   readonly name: string;
   readonly resource: Resource;
 
-  constructor(scope: Construct, id: string, props: SandboxWarmPoolProps) {
+  constructor(scope: Construct, id: string, props: SandboxWarmPoolProps | Written) {
     super(scope, id);
-    this.resource = new Resource(
-      this,
-      'Resource',
-      {
-        apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-        kind: 'SandboxWarmPool',
-        metadata: props.metadata,
-        spec: {
-          sandboxTemplateRef: { name: props.template.name },
-          replicas: props.replicas,
-          updateStrategy: props.updateStrategy === undefined ? undefined : { type: props.updateStrategy },
-        },
-      },
-      sandboxWarmPoolRules,
-    );
+    this.resource = resourceOf(this, providerKinds.warmPool, props, sandboxWarmPoolRules, warmPoolSpec);
     this.name = this.resource.name;
+    checkLinks(this, this.resource, props instanceof Written ? undefined : props.template);
   }
 }
+
+const warmPoolSpec = ({ template, replicas, updateStrategy }: SandboxWarmPoolProps): object => ({
+  sandboxTemplateRef: { name: template.name },
+  replicas,
+  updateStrategy: updateStrategy === undefined ? undefined : { type: updateStrategy },
+});

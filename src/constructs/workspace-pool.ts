@@ -47,6 +47,7 @@ export class WorkspacePool extends Construct {
       metadata: metadata(facts.templateName),
       podTemplate: supervisorPod(poolClass, facts),
       networkPolicyManagement: 'Unmanaged',
+      allow: ['template/unmanaged-network'],
       rules: poolRules,
     });
     this.warmPool = new SandboxWarmPool(this, 'warm-pool', {

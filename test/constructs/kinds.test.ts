@@ -1,10 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { JsonPatch, Testing } from 'cdk8s';
 import { NetworkPolicy } from '../../src/constructs/network-policy.js';
+import type { NetworkPolicyProps } from '../../src/constructs/network-policy.js';
 import { Resource } from '../../src/constructs/resource.js';
 import { RuntimePoolClass } from '../../src/constructs/runtime-pool-class.js';
+import { Sandbox } from '../../src/constructs/sandbox.js';
 import { SandboxClaim } from '../../src/constructs/sandbox-claim.js';
 import type { SandboxClaimProps } from '../../src/constructs/sandbox-claim.js';
+import type { Manifest } from '../../src/api/index.js';
+import type { Rule } from '../../src/constructs/rules/rule.js';
+import type { SandboxProps } from '../../src/constructs/sandbox.js';
 import { SandboxTemplate } from '../../src/constructs/sandbox-template.js';
 import type { SandboxTemplateProps } from '../../src/constructs/sandbox-template.js';
 import { SandboxWarmPool } from '../../src/constructs/sandbox-warm-pool.js';
@@ -33,7 +38,7 @@ test('a class is rendered with every field', () => {
 
 describe('a NetworkPolicy', () => {
   const podSelector = { matchLabels: { app: 'agent' } };
-  const policy = (props: Omit<ConstructorParameters<typeof NetworkPolicy>[2], 'podSelector'>) =>
+  const policy = (props: Omit<NetworkPolicyProps, 'podSelector'>) =>
     new NetworkPolicy(chart(), 'policy', { metadata, podSelector, ...props }).resource.manifest();
 
   test('closes a direction that is given without rules', () => {
@@ -79,7 +84,7 @@ describe('a NetworkPolicy', () => {
   });
 
   test('may have open rules when that is said', () => {
-    expect(() => policy({ allowOpenRules: true, egress: [{ to: [], ports: [] }] })).not.toThrow();
+    expect(() => policy({ allow: ['network-policy/open-rule'], egress: [{ to: [], ports: [] }] })).not.toThrow();
   });
 });
 
@@ -134,7 +139,43 @@ test('a managed template without rules is closed, and rules open exactly what th
     (new SandboxTemplate(chart(), 't', { metadata, podTemplate, ...props }).resource.manifest() as unknown as { spec: object })
       .spec;
   expect(of({})).toMatchObject({ networkPolicyManagement: 'Managed', networkPolicy: {} });
-  expect(of({ networkPolicyManagement: 'Unmanaged' })).not.toHaveProperty('networkPolicy');
+  expect(of({ networkPolicyManagement: 'Unmanaged', allow: ['template/unmanaged-network'] })).not.toHaveProperty('networkPolicy');
+});
+
+describe('a Sandbox', () => {
+  const spec = (props: Partial<SandboxProps>) =>
+    new Sandbox(chart(), 'box', { metadata, podTemplate, ...props }).resource.manifest()['spec'] as unknown as SandboxProps;
+
+  test('mounts no token of a ServiceAccount, and leaves what is not given to the API server', () => {
+    expect(spec({})).toEqual({ podTemplate: { spec: { automountServiceAccountToken: false, ...podTemplate.spec } } });
+  });
+
+  test('mounts one when that is said and named', () => {
+    const open = { podTemplate: { spec: { ...podTemplate.spec, automountServiceAccountToken: true } } };
+    expect(() => spec(open)).toThrow(/automountServiceAccountToken: found true, allowed: false/);
+    expect(spec({ ...open, allow: ['pod/service-account-token'] }).podTemplate.spec.automountServiceAccountToken).toBe(true);
+  });
+
+  test('says when it ends, what then becomes of it, and whether it runs', () => {
+    const life = {
+      shutdownTime: '2099-01-01T00:00:00Z',
+      shutdownPolicy: 'Delete',
+      operatingMode: 'Suspended',
+      service: false,
+    } as const;
+    expect(spec(life)).toMatchObject(life);
+  });
+
+  test('has rules of its user checked beside the others', () => {
+    const never: Rule<Manifest> = {
+      id: 'team/never',
+      kind: 'policy',
+      because: 'we said so',
+      source: 'us',
+      check: () => ({ field: 'spec', found: 1, allowed: 'nothing' }),
+    };
+    expect(() => spec({ rules: [never] })).toThrow('test/box: spec: found 1, allowed: nothing (team/never: we said so)');
+  });
 });
 
 describe('a SandboxClaim is refused when', () => {
@@ -142,7 +183,7 @@ describe('a SandboxClaim is refused when', () => {
     new SandboxClaim(chart(), 'claim', { metadata, warmPool: SandboxWarmPool.fromName('pool'), ...props });
   test.each([
     ['its name would be no Service name', { metadata: { name: '1agent' } }, /metadata.name: found "1agent"/],
-    ['it ends a Pod that only looks finished', { lifecycle: { ttlSecondsAfterFinished: 0 } }, /at least 30 seconds/],
+    ['it ends a Pod that only looks finished', { lifecycle: { ttlSecondsAfterFinished: 0 } }, /at least 2 seconds/],
     [
       'its shutdown time would be rewritten',
       { lifecycle: { shutdownTime: '2030-01-01T05:00:00.5+03:00' } },

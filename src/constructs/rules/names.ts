@@ -1,6 +1,6 @@
 import type { Manifest } from '../../api/index.js';
 import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../lib/kubernetes-names.js';
-import type { Rule } from './rule.js';
+import type { Broken, Rule } from './rule.js';
 
 /** What every namespaced object needs to be accepted at all. */
 export const identityRules: readonly Rule<Manifest>[] = [
@@ -31,23 +31,27 @@ export const identityRules: readonly Rule<Manifest>[] = [
     source: 'Kubernetes labels',
     check: ({ metadata: { labels } }) => badLabel(labels, 'metadata.labels'),
   },
+  {
+    id: 'metadata/annotations',
+    kind: 'provider',
+    because: 'the API server refuses any other key',
+    source: 'Kubernetes annotations',
+    check: ({ metadata: { annotations } }) => badAnnotation(annotations, 'metadata.annotations'),
+  },
 ];
 
-/** The first key of a label or annotation that Kubernetes does not accept. */
-export const badKey = (keys: readonly string[]): string | undefined => keys.find((key) => !isQualifiedName(key));
+const qualifiedName = 'a qualified name: an optional DNS prefix and "/", then at most 63 letters, digits, "-", "_", "."';
+
+/** The first annotation that Kubernetes does not accept. Upper case in a prefix is fine there, unlike in a label. */
+export function badAnnotation(annotations: Readonly<Record<string, string>> | undefined, field: string): Broken | undefined {
+  const key = Object.keys(annotations ?? {}).find((name) => !isQualifiedName(name.toLowerCase()));
+  return key === undefined ? undefined : { field, found: key, allowed: qualifiedName };
+}
 
 /** The first label that Kubernetes does not accept. */
-export function badLabel(
-  labels: Readonly<Record<string, string>> | undefined,
-  field: string,
-): { field: string; found: string; allowed: string } | undefined {
+export function badLabel(labels: Readonly<Record<string, string>> | undefined, field: string): Broken | undefined {
   for (const [key, value] of Object.entries(labels ?? {})) {
-    if (!isQualifiedName(key))
-      return {
-        field,
-        found: key,
-        allowed: 'a qualified name: an optional DNS prefix and "/", then at most 63 letters, digits, "-", "_", "."',
-      };
+    if (!isQualifiedName(key)) return { field, found: key, allowed: qualifiedName };
     if (!isLabelValue(value))
       return {
         field: `${field}[${key}]`,
@@ -57,3 +61,13 @@ export function badLabel(
   }
   return undefined;
 }
+
+/** The first of the texts that stands a second time. */
+export const firstTwice = (texts: readonly string[]): string | undefined =>
+  texts.find((text, index) => texts.indexOf(text) !== index);
+
+/** A name that a Service can have. */
+export const isServiceName = (name: string): boolean => /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name);
+
+/** A name that a port of a container can have. */
+export const isPortName = (name: string): boolean => /^(?!-)(?!.*--)(?!.*-$)(?=.*[a-z])[-a-z0-9]{1,15}$/.test(name);

@@ -1,16 +1,19 @@
 import type { Manifest } from '../../api/index.js';
-import { identityRules } from './names.js';
-import type { Rule } from './rule.js';
+import { isCidr, isWithin } from '../../lib/cidr.js';
+import { isLabelValue, isQualifiedName } from '../../lib/kubernetes-names.js';
+import type { LabelSelector, NetworkPolicyPeer } from '../network-policy.js';
+import { identityRules, isPortName } from './names.js';
+import type { Broken, Rule } from './rule.js';
 
 interface LooseRule {
-  readonly from?: readonly object[];
-  readonly to?: readonly object[];
+  readonly from?: readonly NetworkPolicyPeer[];
+  readonly to?: readonly NetworkPolicyPeer[];
   readonly ports?: readonly { readonly protocol?: string; readonly port?: number | string; readonly endPort?: number }[];
 }
 interface PolicySpec {
   readonly policyTypes?: readonly string[];
-  readonly ingress?: readonly LooseRule[];
-  readonly egress?: readonly LooseRule[];
+  readonly ingress?: readonly LooseRule[] | null;
+  readonly egress?: readonly LooseRule[] | null;
 }
 
 const specOf = (object: Manifest): PolicySpec => object['spec'] as unknown as PolicySpec;
@@ -18,70 +21,137 @@ const specOf = (object: Manifest): PolicySpec => object['spec'] as unknown as Po
 /** Where an object holds rules of traffic. */
 interface Traffic {
   readonly field: string;
-  readonly of: (object: Manifest) => PolicySpec | undefined;
+  readonly of: (object: Manifest) => PolicySpec | null | undefined;
 }
 
-function* rulesOf(object: Manifest, { field, of }: Traffic): Generator<{ field: string; rule: LooseRule; peers: 'from' | 'to' }> {
-  const { ingress = [], egress = [] } = of(object) ?? {};
-  for (const [i, rule] of ingress.entries()) yield { field: `${field}.ingress[${i}]`, rule, peers: 'from' };
-  for (const [i, rule] of egress.entries()) yield { field: `${field}.egress[${i}]`, rule, peers: 'to' };
+interface FoundRule {
+  readonly field: string;
+  readonly rule: LooseRule;
+  readonly side: 'from' | 'to';
 }
 
-/** Rules about each rule of traffic; those of kind `policy` are what `allowOpenRules` turns off. */
+function* rulesOf(object: Manifest, { field, of }: Traffic): Generator<FoundRule> {
+  const { ingress, egress } = of(object) ?? {};
+  for (const [i, rule] of (ingress ?? []).entries()) yield { field: `${field}.ingress[${i}]`, rule, side: 'from' };
+  for (const [i, rule] of (egress ?? []).entries()) yield { field: `${field}.egress[${i}]`, rule, side: 'to' };
+}
+
+function* peersOf(object: Manifest, traffic: Traffic): Generator<{ readonly field: string; readonly peer: NetworkPolicyPeer }> {
+  for (const { field, rule, side } of rulesOf(object, traffic))
+    for (const [i, peer] of (rule[side] ?? []).entries()) yield { field: `${field}.${side}[${i}]`, peer };
+}
+
+function first<T>(items: Iterable<T>, check: (item: T) => Broken | undefined): Broken | undefined {
+  for (const item of items) {
+    const broken = check(item);
+    if (broken) return broken;
+  }
+  return undefined;
+}
+
+/** In a template the API accepts all of this; the controller then cannot write the policy, says so in its log, and nothing isolates. */
+const unwritten = 'the API server refuses the policy, and what a template asks for is then never written: its sandboxes are open';
+
+/** Rules about each rule of traffic. */
 export const trafficRules = (traffic: Traffic): readonly Rule<Manifest>[] => [
   {
-    id: 'network-policy/port',
+    id: 'network-policy/ports',
     kind: 'provider',
-    because: 'port 0 is dropped by some clients and then means every port',
-    source: 'toolchain.md C.3',
-    check: (object) => {
-      for (const { field, rule } of rulesOf(object, traffic)) {
-        for (const [i, { port }] of (rule.ports ?? []).entries()) {
-          if (typeof port === 'number' && !(Number.isInteger(port) && port >= 1 && port <= 65535))
-            return { field: `${field}.ports[${i}].port`, found: port, allowed: '1 to 65535' };
-        }
-      }
-      return undefined;
-    },
+    because: unwritten,
+    source: 'provider.md §7',
+    check: (object) =>
+      first(rulesOf(object, traffic), ({ field, rule }) =>
+        first((rule.ports ?? []).entries(), ([i, { protocol, port, endPort }]) => {
+          const at = `${field}.ports[${i}]`;
+          if (protocol !== undefined && !['TCP', 'UDP', 'SCTP'].includes(protocol))
+            return { field: `${at}.protocol`, found: protocol, allowed: 'TCP, UDP or SCTP' };
+          if (port !== undefined && !isPort(port))
+            return { field: `${at}.port`, found: port, allowed: '1 to 65535, or the name of a container port' };
+          if (endPort !== undefined && !(typeof port === 'number' && isPort(endPort) && endPort >= port))
+            return { field: `${at}.endPort`, found: endPort, allowed: 'a number from port to 65535, beside a port by number' };
+          return undefined;
+        }),
+      ),
+  },
+  {
+    id: 'network-policy/peers',
+    kind: 'provider',
+    because: unwritten,
+    source: 'provider.md §7',
+    check: (object) =>
+      first(peersOf(object, traffic), ({ field, peer }) => {
+        const { ipBlock, podSelector, namespaceSelector } = peer;
+        if (ipBlock && (podSelector ?? namespaceSelector))
+          return { field, found: Object.keys(peer), allowed: 'an ipBlock, or selectors' };
+        if (ipBlock && !isCidr(ipBlock.cidr))
+          return { field: `${field}.ipBlock.cidr`, found: ipBlock.cidr, allowed: 'a range such as 10.0.0.0/8' };
+        const outside = ipBlock?.except?.find((range) => !isWithin(range, ipBlock.cidr));
+        if (outside !== undefined)
+          return { field: `${field}.ipBlock.except`, found: outside, allowed: `smaller ranges inside ${ipBlock?.cidr ?? ''}` };
+        return badSelector(podSelector, `${field}.podSelector`) ?? badSelector(namespaceSelector, `${field}.namespaceSelector`);
+      }),
   },
   {
     id: 'network-policy/protocol',
-    kind: 'provider',
-    because: "the provider compares ports without the server's default",
+    kind: 'policy',
+    because:
+      "the provider compares ports without the server's default and writes the policy again with each look at the template",
     source: 'provider.md §7',
-    check: (object) => {
-      for (const { field, rule } of rulesOf(object, traffic)) {
-        for (const [i, { protocol }] of (rule.ports ?? []).entries()) {
-          if (protocol === undefined)
-            return { field: `${field}.ports[${i}].protocol`, found: undefined, allowed: 'TCP, UDP or SCTP, said explicitly' };
-        }
-      }
-      return undefined;
-    },
+    check: (object) =>
+      first(rulesOf(object, traffic), ({ field, rule }) =>
+        first((rule.ports ?? []).entries(), ([i, { protocol }]) =>
+          protocol === undefined
+            ? { field: `${field}.ports[${i}].protocol`, found: undefined, allowed: 'TCP, UDP or SCTP, said explicitly' }
+            : undefined,
+        ),
+      ),
   },
   {
     id: 'network-policy/open-rule',
     kind: 'policy',
     because: 'a rule without peers means anyone, and one without ports every port',
     source: 'toolchain.md §0',
-    check: (object) => {
-      for (const { field, rule, peers } of rulesOf(object, traffic)) {
-        if ((rule[peers] ?? []).length === 0)
-          return { field: `${field}.${peers}`, found: rule[peers], allowed: 'at least one peer' };
+    check: (object) =>
+      first(rulesOf(object, traffic), ({ field, rule, side }) => {
+        const peers = rule[side] ?? [];
+        if (peers.length === 0) return { field: `${field}.${side}`, found: rule[side], allowed: 'at least one peer' };
         if ((rule.ports ?? []).length === 0) return { field: `${field}.ports`, found: rule.ports, allowed: 'at least one port' };
-        const empty = (rule[peers] ?? []).findIndex((peer) => Object.keys(peer).length === 0);
-        if (empty >= 0) return { field: `${field}.${peers}[${empty}]`, found: {}, allowed: 'a peer that selects something' };
-      }
-      return undefined;
-    },
+        const empty = peers.findIndex((peer) => Object.keys(peer).length === 0);
+        return empty < 0
+          ? undefined
+          : { field: `${field}.${side}[${empty}]`, found: {}, allowed: 'a peer that selects something' };
+      }),
   },
 ];
+
+function isPort(port: number | string): boolean {
+  if (typeof port === 'number') return Number.isInteger(port) && port >= 1 && port <= 65535;
+  return isPortName(port);
+}
+
+function badSelector(selector: LabelSelector | undefined, field: string): Broken | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
+  const label = Object.entries(matchLabels).find(([key, value]) => !isQualifiedName(key) || !isLabelValue(value));
+  if (label) return { field: `${field}.matchLabels`, found: label.join('='), allowed: 'labels as Kubernetes has them' };
+  const expression = matchExpressions.find(({ key, operator, values = [] }) => {
+    const valued = ['In', 'NotIn'].includes(operator);
+    const known = valued || ['Exists', 'DoesNotExist'].includes(operator);
+    return !known || !isQualifiedName(key) || valued !== values.length > 0 || !values.every(isLabelValue);
+  });
+  return (
+    expression && {
+      field: `${field}.matchExpressions`,
+      found: expression,
+      allowed: 'In and NotIn with values, Exists and DoesNotExist without',
+    }
+  );
+}
 
 export const networkPolicyRules: readonly Rule<Manifest>[] = [
   ...identityRules,
   {
     id: 'network-policy/types',
-    kind: 'provider',
+    kind: 'policy',
     because:
       'without policyTypes a policy that has only egress rules also closes ingress, and one without rules closes only ingress',
     source: 'Kubernetes NetworkPolicy',

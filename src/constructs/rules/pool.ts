@@ -3,7 +3,7 @@ import type { Manifest } from '../../api/index.js';
 import { isPinnedImage } from '../../lib/kubernetes-names.js';
 import { quantityValue } from '../../lib/quantity.js';
 import type { PodTemplate } from '../pod.js';
-import { badLabel } from './names.js';
+import { badLabel, firstTwice } from './names.js';
 import type { Broken, Rule } from './rule.js';
 
 interface WorkloadSpec {
@@ -220,10 +220,6 @@ export const poolRules: readonly Rule<Manifest>[] = [
     check: (object) => badLabel(templateOf(object)?.metadata?.labels, 'template.metadata.labels'),
   },
 ];
-
-function firstTwice(names: readonly string[]): string | undefined {
-  return names.find((name, index) => names.indexOf(name) !== index);
-}
 
 /** An emptyDir with a size, and nothing beside it. */
 function isScratch(volume: V1Volume): boolean {

@@ -11,21 +11,23 @@ export interface Rule<T> {
   readonly kind: 'provider' | 'policy';
   readonly because: string;
   readonly source: string;
+  /** Where a provider rule does not hold. There, and only then, it may be switched off by its id as a policy rule may. */
+  readonly unless?: string;
   readonly check: (object: T) => Broken | undefined;
 }
 
 /** Throws for the first rule that an object breaks, with the construct path and the reason. */
 export function enforce<T>(at: string, rules: readonly Rule<T>[], object: T): void {
   for (const rule of rules) {
-    const broken = ask(at, rule, object);
-    if (broken) {
-      throw new RenderError('rule-violated', {
-        at,
-        ...broken,
-        allowed: `${broken.allowed ?? 'another value'} (${rule.id}: ${rule.because})`,
-      });
-    }
+    const finding = findingOf(at, rule, object);
+    if (finding) throw new RenderError('rule-violated', finding);
   }
+}
+
+/** What an object breaks of a rule, told with the rule; `undefined` = nothing. */
+export function findingOf<T>(at: string, rule: Rule<T>, object: T): Finding | undefined {
+  const broken = ask(at, rule, object);
+  return broken && { at, ...broken, allowed: `${broken.allowed ?? 'another value'} (${rule.id}: ${rule.because})` };
 }
 
 /** A rule reads an object as the API has it; an object of another shape, which only a patch or untyped code can make, breaks it. */

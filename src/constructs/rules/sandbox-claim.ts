@@ -1,9 +1,10 @@
 import type { Manifest } from '../../api/index.js';
 import type { SandboxClaimProps } from '../sandbox-claim.js';
-import { badKey, badLabel, identityRules } from './names.js';
-import type { Rule } from './rule.js';
+import { badAnnotation, badLabel, firstTwice, identityRules, isServiceName } from './names.js';
+import { badClaimTemplates, claimSpecRule, isVariableName, podNameRule } from './pod.js';
+import type { Broken, Rule } from './rule.js';
 
-type ClaimSpec = Pick<SandboxClaimProps, 'lifecycle' | 'additionalPodMetadata' | 'env'> & {
+export type ClaimSpec = Pick<SandboxClaimProps, 'lifecycle' | 'additionalPodMetadata' | 'env' | 'volumeClaimTemplates'> & {
   readonly warmPoolRef: { readonly name: string };
 };
 const specOf = (object: Manifest): ClaimSpec => object['spec'] as unknown as ClaimSpec;
@@ -16,7 +17,13 @@ const isInstant = (time: string): boolean => {
 
 const closedDomain = /^(?:.+\.)?(?:kubernetes\.io|k8s\.io|agents\.x-k8s\.io)$/;
 const openAnnotation = 'cluster-autoscaler.kubernetes.io/safe-to-evict';
-const domainOf = (key: string): string => (key.includes('/') ? key.slice(0, key.indexOf('/')) : '');
+const domainOf = (key: string): string => (key.includes('/') ? key.slice(0, key.indexOf('/')).toLowerCase() : '');
+
+/** Where the provider writes what a claim is bound to. */
+const binding = 'agents.x-k8s.io/sandbox-name';
+
+/** The domain of which the provider lets claims set labels unless its administrator names others. */
+export const defaultLabelDomains: readonly string[] = ['sandbox.users.io'];
 
 /**
  * Labels that a claim gives its Pod must be of a domain that the provider's administrator lets claims use. The provider's own list
@@ -38,19 +45,26 @@ export const podLabelRule = (domains: readonly string[]): Rule<Manifest> => ({
   },
 });
 
+const namePolicy: Rule<Manifest> = {
+  id: 'claim/name',
+  kind: 'policy',
+  because: 'Sandbox, Pod and Service get the name of the claim, and a Service cannot have every name',
+  source: 'provider.md §2',
+  check: ({ metadata: { name } }) =>
+    isServiceName(name)
+      ? undefined
+      : { field: 'metadata.name', found: name, allowed: 'a DNS-1035 label of at most 63 characters' },
+};
+
+function shortTtl(object: Manifest, least: number): Broken | undefined {
+  const ttl = specOf(object).lifecycle?.ttlSecondsAfterFinished;
+  return ttl === undefined || ttl >= least
+    ? undefined
+    : { field: 'spec.lifecycle.ttlSecondsAfterFinished', found: ttl, allowed: `at least ${least} seconds` };
+}
+
 export const sandboxClaimRules: readonly Rule<Manifest>[] = [
   ...identityRules,
-  {
-    id: 'claim/name',
-    kind: 'provider',
-    because:
-      'Sandbox, Pod and Service get the name of the claim; with service: true any other name stays ReconcilerError for ever',
-    source: 'provider.md §2',
-    check: ({ metadata: { name } }) =>
-      /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)
-        ? undefined
-        : { field: 'metadata.name', found: name, allowed: 'a DNS-1035 label of at most 63 characters' },
-  },
   {
     id: 'claim/warm-pool',
     kind: 'provider',
@@ -67,13 +81,15 @@ export const sandboxClaimRules: readonly Rule<Manifest>[] = [
     id: 'claim/ttl',
     kind: 'provider',
     because: 'a Pod that is replaced looks finished for up to a second, and a shorter time expires the claim in that moment',
-    source: 'provider.md §0 item 1, §5.5',
-    check: (object) => {
-      const ttl = specOf(object).lifecycle?.ttlSecondsAfterFinished;
-      return ttl === undefined || ttl >= 30
-        ? undefined
-        : { field: 'spec.lifecycle.ttlSecondsAfterFinished', found: ttl, allowed: 'at least 30 seconds' };
-    },
+    source: 'provider.md §0 item 1',
+    check: (object) => shortTtl(object, 2),
+  },
+  {
+    id: 'claim/short-ttl',
+    kind: 'policy',
+    because: 'on a busy node a Pod that is replaced may look finished for longer than a second',
+    source: 'provider.md §5.5',
+    check: (object) => shortTtl(object, 30),
   },
   {
     id: 'claim/shutdown-time',
@@ -90,25 +106,34 @@ export const sandboxClaimRules: readonly Rule<Manifest>[] = [
   {
     id: 'claim/env-names',
     kind: 'provider',
-    because: 'a second entry of one name counts as an override of the first and the claim is refused',
+    because: 'a second entry of one name counts as an override of the first, and a name that is none is found by the Pod only',
     source: 'provider.md §0 item 19',
     check: (object) => {
-      const names = (specOf(object).env ?? []).map(({ name, containerName = '' }) => `${containerName}/${name}`);
-      const twice = names.find((name, index) => names.indexOf(name) !== index);
-      return twice === undefined
+      const env = specOf(object).env ?? [];
+      const bad =
+        env.find(({ name }) => !isVariableName(name))?.name ??
+        firstTwice(env.map(({ name, containerName = '' }) => `${containerName}/${name}`));
+      return bad === undefined
         ? undefined
-        : { field: 'spec.env', found: twice, allowed: 'one entry for each variable of a container' };
+        : { field: 'spec.env', found: bad, allowed: 'one entry for each variable of a container, printable ASCII without "="' };
     },
   },
   {
     id: 'claim/no-empty-collections',
     kind: 'provider',
-    because: 'adoption removes empty lists and applying again conflicts',
+    because: 'adoption removes what is empty, so that the claim is no longer what was written',
     source: 'provider.md §6',
-    check: (object) =>
-      specOf(object).env?.length === 0
-        ? { field: 'spec.env', found: [], allowed: 'nothing, or at least one variable' }
-        : undefined,
+    check: (object) => {
+      const { env, volumeClaimTemplates, additionalPodMetadata: { labels, annotations } = {} } = specOf(object);
+      const [field, found] =
+        Object.entries({
+          'spec.env': env,
+          'spec.volumeClaimTemplates': volumeClaimTemplates,
+          'spec.additionalPodMetadata.labels': labels,
+          'spec.additionalPodMetadata.annotations': annotations,
+        }).find(([, value]) => value !== undefined && Object.keys(value).length === 0) ?? [];
+      return field === undefined ? undefined : { field, found, allowed: 'nothing, or at least one' };
+    },
   },
   {
     id: 'claim/pod-annotations',
@@ -117,12 +142,31 @@ export const sandboxClaimRules: readonly Rule<Manifest>[] = [
     source: 'provider.md §5.3',
     check: (object) => {
       const field = 'spec.additionalPodMetadata.annotations';
-      const keys = Object.keys(specOf(object).additionalPodMetadata?.annotations ?? {});
-      const closed = keys.find((key) => key !== openAnnotation && closedDomain.test(domainOf(key)));
-      const bad = badKey(keys);
-      if (closed !== undefined)
-        return { field, found: closed, allowed: 'keys outside kubernetes.io, k8s.io and agents.x-k8s.io' };
-      return bad === undefined ? undefined : { field, found: bad, allowed: 'qualified names' };
+      const annotations = specOf(object).additionalPodMetadata?.annotations;
+      const closed = Object.keys(annotations ?? {}).find((key) => key !== openAnnotation && closedDomain.test(domainOf(key)));
+      return closed === undefined
+        ? badAnnotation(annotations, field)
+        : { field, found: closed, allowed: 'keys outside kubernetes.io, k8s.io and agents.x-k8s.io' };
     },
   },
+  {
+    id: 'claim/bound',
+    kind: 'provider',
+    because: 'the provider takes the annotation for the binding of the claim, and removes one that it did not write',
+    source: 'provider.md §5.1',
+    check: ({ metadata: { annotations } }) =>
+      annotations?.[binding] === undefined
+        ? undefined
+        : { field: `metadata.annotations[${binding}]`, found: annotations[binding], allowed: 'nothing' },
+  },
+  {
+    id: 'volume-claims/names',
+    kind: 'provider',
+    because: 'the API accepts any name; the Sandbox then stays ReconcilerError, a claim VolumeClaimTemplatesError',
+    source: 'provider.md §5.4',
+    check: (object) => badClaimTemplates(specOf(object).volumeClaimTemplates, 'spec.volumeClaimTemplates'),
+  },
+  claimSpecRule,
+  podNameRule,
+  namePolicy,
 ];

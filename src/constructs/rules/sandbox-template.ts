@@ -1,78 +1,86 @@
 import type { Manifest } from '../../api/index.js';
-import type { PodTemplate } from '../pod.js';
-import type { SandboxTemplateProps } from '../sandbox-template.js';
-import { badLabel, identityRules } from './names.js';
+import type { TemplateTraffic } from '../sandbox-template.js';
+import { identityRules } from './names.js';
 import { trafficRules } from './network-policy.js';
+import { podPolicies, podRules } from './pod.js';
 import type { Rule } from './rule.js';
 
-const at = 'spec.podTemplate';
-const reserved = /^(agents\.x-k8s\.io|extensions\.agents\.x-k8s\.io)\//;
+interface TemplateSpec {
+  readonly networkPolicy?: TemplateTraffic | null;
+  readonly networkPolicyManagement?: string;
+  readonly envVarsInjectionPolicy?: string;
+  readonly volumeClaimTemplatesPolicy?: string;
+}
+const specOf = (object: Manifest): TemplateSpec => object['spec'] as TemplateSpec;
 
-type TemplateSpec = Pick<SandboxTemplateProps, 'podTemplate' | 'networkPolicy' | 'networkPolicyManagement'>;
-const specOf = (object: Manifest): TemplateSpec => object['spec'] as unknown as TemplateSpec;
-const podTemplate = (object: Manifest): PodTemplate => specOf(object).podTemplate;
+/** What the provider appends to a template's name to name its policy. */
+export const policySuffix = '-network-policy';
+const longestName = 253 - policySuffix.length;
 
-/** Rules of SandboxTemplate; its API accepts nearly anything and the Pod is refused later, or differs. */
+const policies: readonly Rule<Manifest>[] = [
+  {
+    id: 'template/default-network',
+    kind: 'policy',
+    because:
+      "without rules of a template the provider's own open the internet, and everything that is not a private range, and move DNS there",
+    source: 'provider.md §7',
+    check: (object) => {
+      const { networkPolicy, networkPolicyManagement = 'Managed' } = specOf(object);
+      return networkPolicyManagement === 'Managed' && networkPolicy === undefined
+        ? { field: 'spec.networkPolicy', found: undefined, allowed: '{} to close both ways, or rules' }
+        : undefined;
+    },
+  },
+  {
+    id: 'template/unmanaged-network',
+    kind: 'policy',
+    because: 'nothing isolates the sandboxes unless NetworkPolicies of your own select them',
+    source: 'provider.md §7',
+    check: (object) => {
+      const { networkPolicyManagement } = specOf(object);
+      return networkPolicyManagement === 'Unmanaged'
+        ? { field: 'spec.networkPolicyManagement', found: networkPolicyManagement, allowed: 'Managed' }
+        : undefined;
+    },
+  },
+  {
+    id: 'template/overrides',
+    kind: 'policy',
+    because: 'whoever may make a claim can then replace what was reviewed in the template',
+    source: 'provider.md §5.4',
+    check: (object) => {
+      const spec = specOf(object);
+      const field = (['envVarsInjectionPolicy', 'volumeClaimTemplatesPolicy'] as const).find(
+        (name) => spec[name] === 'Overrides',
+      );
+      return field && { field: `spec.${field}`, found: 'Overrides', allowed: 'Disallowed or Allowed' };
+    },
+  },
+];
+
+/** Rules of SandboxTemplate; its API accepts nearly anything and the Pod or the policy is refused later, or differs. */
 export const sandboxTemplateRules: readonly Rule<Manifest>[] = [
   ...identityRules,
+  ...podRules,
   {
-    id: 'template/containers',
+    id: 'template/name',
     kind: 'provider',
-    because: 'the API accepts an empty list and no Pod is ever created',
-    source: 'provider.md §1.2',
+    because: `the policy is named <template>${policySuffix}; one that is too long is never written, and the sandboxes are open`,
+    source: 'provider.md §2',
+    check: ({ metadata: { name }, ...object }) =>
+      name.length <= longestName || specOf(object as Manifest).networkPolicyManagement === 'Unmanaged'
+        ? undefined
+        : { field: 'metadata.name', found: name, allowed: `at most ${longestName} characters` },
+  },
+  {
+    id: 'template/null-network-policy',
+    kind: 'provider',
+    because: 'null is dropped, which opens the internet; {} is the opposite',
+    source: 'provider.md §0 item 13',
     check: (object) =>
-      podTemplate(object).spec.containers.length > 0
-        ? undefined
-        : { field: `${at}.spec.containers`, found: [], allowed: 'at least one container' },
-  },
-  {
-    id: 'template/container-names',
-    kind: 'provider',
-    because: 'containers merge by name',
-    source: 'provider.md §1.2',
-    check: (object) => {
-      const { containers, initContainers = [] } = podTemplate(object).spec;
-      const names = [...containers, ...initContainers].map(({ name }) => name);
-      const twice = names.find((name, index) => names.indexOf(name) !== index);
-      return twice === undefined
-        ? undefined
-        : { field: `${at}.spec.containers`, found: twice, allowed: 'one name for each container' };
-    },
-  },
-  {
-    id: 'template/env-names',
-    kind: 'provider',
-    because: 'of two variables with one name only the last counts, and server-side apply refuses the list',
-    source: 'provider.md §1.2',
-    check: (object) => {
-      for (const [index, { env = [] }] of podTemplate(object).spec.containers.entries()) {
-        const names = env.map(({ name }) => name);
-        const twice = names.find((name, i) => names.indexOf(name) !== i);
-        if (twice !== undefined)
-          return { field: `${at}.spec.containers[${index}].env`, found: twice, allowed: 'one entry for each variable' };
-      }
-      return undefined;
-    },
-  },
-  {
-    id: 'template/pod-labels',
-    kind: 'provider',
-    because: 'labels of a template are checked only when the Pod is created: the claim then stays ReconcilerError',
-    source: 'provider.md §1.7',
-    check: (object) => badLabel(podTemplate(object).metadata?.labels, `${at}.metadata.labels`),
-  },
-  {
-    id: 'template/reserved-keys',
-    kind: 'provider',
-    because: 'the provider drops its own keys from the Pod without a word',
-    source: 'provider.md §3.1',
-    check: (object) => {
-      const { labels = {}, annotations = {} } = podTemplate(object).metadata ?? {};
-      const key = [...Object.keys(labels), ...Object.keys(annotations)].find((name) => reserved.test(name));
-      return key === undefined
-        ? undefined
-        : { field: `${at}.metadata`, found: key, allowed: 'keys outside agents.x-k8s.io and extensions.agents.x-k8s.io' };
-    },
+      specOf(object).networkPolicy === null
+        ? { field: 'spec.networkPolicy', found: null, allowed: '{} to close both ways, or nothing at all' }
+        : undefined,
   },
   {
     id: 'template/unmanaged-policy',
@@ -87,4 +95,6 @@ export const sandboxTemplateRules: readonly Rule<Manifest>[] = [
     },
   },
   ...trafficRules({ field: 'spec.networkPolicy', of: (object) => specOf(object).networkPolicy }),
+  ...podPolicies,
+  ...policies,
 ];
