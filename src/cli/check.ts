@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTwoFilesPatch } from 'diff';
 import { distFiles } from '../render/dist.js';
 import { compareOutput } from '../render/output.js';
 import { readPlatform } from '../render/platform.js';
 import { readInput } from './files.js';
+import { lineDiff, shortened } from './line-diff.js';
 
 const says = {
   missing: 'is not there',
@@ -13,6 +13,8 @@ const says = {
   'left-over': 'is no longer written by synth',
 } as const;
 
+const sides = { old: 'committed', wanted: 'rendered' };
+
 export function check({ platform, out }: { readonly platform: string; readonly out: string }): void {
   const files = distFiles(readPlatform(readInput(platform), platform));
   const differences = compareOutput(out, files);
@@ -20,18 +22,8 @@ export function check({ platform, out }: { readonly platform: string; readonly o
     process.stdout.write(`${out}/${path} ${says[kind]}\n`);
     const wanted = files.find((file) => file.path === path)?.text;
     if (kind === 'stale' && wanted !== undefined)
-      process.stdout.write(lineDiff(`${out}/${path}`, readFileSync(join(out, path), 'utf8'), wanted));
+      process.stdout.write(shortened(lineDiff(`${out}/${path}`, readFileSync(join(out, path), 'utf8'), wanted, sides)));
   }
   if (differences.length === 0) process.stderr.write(`${out}: up to date\n`);
   else process.exitCode = 1;
-}
-
-const mostLines = 200;
-
-/** The lines that differ between two texts, as `diff -u` prints them. */
-function lineDiff(path: string, old: string, wanted: string): string {
-  const lines = createTwoFilesPatch(path, path, old, wanted, 'committed', 'rendered', { context: 3 }).split('\n').slice(2);
-  return lines.length > mostLines
-    ? `${lines.slice(0, mostLines).join('\n')}\n… ${lines.length - mostLines} more lines\n`
-    : lines.join('\n');
 }

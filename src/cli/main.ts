@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError, Option } from 'commander';
 import { CodedError } from '../lib/errors.js';
+import type { DiffOptions } from './diff.js';
 import type { PlanOptions } from './plan.js';
 
 /** Exit codes: 0 done, 1 refused or different, 2 the call or its input cannot be used, 70 a defect of ours (EX_SOFTWARE). */
@@ -59,6 +60,44 @@ Examples:
 Exit code 0: accepted. 1: refused; the data is on stdout all the same. 2: the input cannot be planned.`,
   )
   .action(async (options: PlanOptions) => (await import('./plan.js')).plan(options));
+
+program
+  .command('diff')
+  .description('say how a cluster differs from files: what an apply would change, what is missing, whose fields are in the way')
+  .option('-f, --filename <file...>', 'manifests, repeatable; - reads standard input')
+  .option('--dist [folder]', 'what the kustomization.yaml of an output folder lists (the folder dist, unless one is named)')
+  .option('--kubeconfig <file>', 'how to reach the cluster (default: $KUBECONFIG, then ~/.kube/config)')
+  .option('--context <name>', 'a context of the kubeconfig (default: its current one)')
+  .option(
+    '--field-manager <name>',
+    'who applies the files: argocd-controller for Argo CD, kustomize-controller for Flux',
+    'kubectl',
+  )
+  .option('--allow-manager <name>', 'whose further fields are expected, repeatable; an autoscaler for example', repeat, [])
+  .option('-o, --output <form>', 'text or json', 'text')
+  .addHelpText(
+    'after',
+    `
+Nothing is stored: the server is asked what a strict server-side apply would do. What the server writes itself, status included, does not count.
+
+  same      an apply would change nothing
+  changed   an apply would change it; the difference is shown
+  conflict  an apply would be refused: others own fields that are wanted otherwise; each is named
+  missing   not there yet; neither may be its namespace or its kind, when they are in the same files
+  error     the server could not be asked, or would refuse the object
+
+Fields that the files say nothing about are left to their managers, and named; of managers that are neither the control plane, the sandbox provider
+nor the controller of orka-workspaces they count as drift. Values of Secrets are never shown.
+
+Examples:
+  $ orka-workspaces diff --dist
+  $ orka-workspaces diff -f dist/apply/0000-crds.k8s.yaml dist/apply/0001-install.k8s.yaml --context staging
+  $ kubectl kustomize overlays/staging | orka-workspaces diff -f - --field-manager argocd-controller
+  $ orka-workspaces diff --dist -o json | jq -r '.objects[] | select(.state != "same") | .name'
+
+Exit code 0: no drift. 1: something is changed, missing, in conflict, or has fields of another manager. 2: something could not be compared.`,
+  )
+  .action(async (options: DiffOptions) => (await import('./diff.js')).diff(options));
 
 program
   .command('controller')

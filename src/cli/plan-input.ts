@@ -2,13 +2,15 @@ import { agentKind, runtimePoolClassKind, taskKind, validate, withDefaults } fro
 import type { Agent, Kind, Manifest, RuntimePoolClass, Task } from '../api/index.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
-import type { Json, JsonObject } from '../lib/json.js';
+import type { JsonObject } from '../lib/json.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { nameOf } from '../domain/plan.js';
 import { readYaml } from '../render/yaml-read.js';
 import { InputError, readInput } from './files.js';
 import { liveInputs } from './plan-facts.js';
 import type { LiveInput } from './plan-facts.js';
+import { readObjects, refuseTwoInputs } from './read-objects.js';
+import type { ReadObject } from './read-objects.js';
 
 /** The documents of a plan. */
 export interface PlanDocuments {
@@ -18,19 +20,13 @@ export interface PlanDocuments {
   readonly configMaps: readonly Manifest[];
 }
 
-interface Document {
-  readonly at: string;
-  readonly value: JsonObject;
-}
-
 const plannedKinds = ['Task', 'Agent', 'ConfigMap'];
 
 /** Reads one Task and its Agents. Anything else, anything twice and anything unknown is refused, all problems of a document at once. */
 export function readDocuments(files: readonly string[]): PlanDocuments {
-  if (files.filter((file) => file === '-').length > 1)
-    throw new InputError('input-invalid', { at: 'plan', field: '--filename', found: files, allowed: 'standard input once' });
+  refuseTwoInputs('plan', files);
   const documents = files.flatMap((file) => documentsOf(file, plannedKinds));
-  const tasks = documents.filter(({ value }) => value['kind'] === 'Task');
+  const tasks = documents.filter(({ value }) => value.kind === 'Task');
   const [task] = tasks;
   if (!task || tasks.length > 1) {
     throw new InputError('input-invalid', {
@@ -39,10 +35,8 @@ export function readDocuments(files: readonly string[]): PlanDocuments {
       allowed: 'exactly one Task',
     });
   }
-  const agents = documents
-    .filter(({ value }) => value['kind'] === 'Agent')
-    .map((document) => checked<Agent>(agentKind, document));
-  const configMaps = documents.filter(({ value }) => value['kind'] === 'ConfigMap').map(configMapOf);
+  const agents = documents.filter(({ value }) => value.kind === 'Agent').map((document) => checked<Agent>(agentKind, document));
+  const configMaps = documents.filter(({ value }) => value.kind === 'ConfigMap').map(configMapOf);
   for (const [kind, objects] of [
     ['Agent', agents],
     ['ConfigMap', configMaps],
@@ -58,7 +52,7 @@ function refuseTwice(kind: string, objects: readonly Pick<Manifest, 'metadata'>[
     throw new InputError('input-invalid', { at: twice, found: 'two documents', allowed: `each ${kind} once` });
 }
 
-function configMapOf({ at, value }: Document): Manifest {
+function configMapOf({ at, value }: ReadObject): Manifest {
   const { apiVersion, metadata } = value;
   if (apiVersion !== 'v1') throw new InputError('input-invalid', { at, field: 'apiVersion', found: apiVersion, allowed: 'v1' });
   if (isObject(metadata) && typeof metadata['name'] === 'string') return value as Manifest;
@@ -116,29 +110,17 @@ export function readFacts(file: string): Readonly<Partial<Record<LiveInput, stri
   return Object.fromEntries(given);
 }
 
-function documentsOf(file: string, kinds: readonly string[]): readonly Document[] {
-  const name = file === '-' ? 'standard input' : file;
-  return readYaml(readInput(file), name)
-    .flatMap(({ value, line }) => itemsOf(value).map((item) => ({ at: `${name}, line ${line}`, value: item })))
-    .map(({ at, value }) => {
-      if (!isObject(value) || typeof value['kind'] !== 'string' || typeof value['apiVersion'] !== 'string') {
-        throw new InputError('input-invalid', { at, found: value, allowed: 'a Kubernetes object with apiVersion and kind' });
-      }
-      if (!kinds.includes(value['kind'])) {
-        throw new InputError('input-invalid', { at, field: 'kind', found: value['kind'], allowed: kinds.join(', ') });
-      }
-      return { at, value };
-    });
+function documentsOf(file: string, kinds: readonly string[]): readonly ReadObject[] {
+  const documents = readObjects(file);
+  for (const { at, value } of documents) {
+    if (!kinds.includes(value.kind)) {
+      throw new InputError('input-invalid', { at, field: 'kind', found: value.kind, allowed: kinds.join(', ') });
+    }
+  }
+  return documents;
 }
 
-/** kubectl prints several objects as a List. */
-function itemsOf(value: Json): readonly Json[] {
-  return isObject(value) && value['kind'] === 'List' && Array.isArray(value['items'])
-    ? (value['items'] as readonly Json[])
-    : [value];
-}
-
-function checked<T>(kind: Kind<T>, { at, value }: Document): T {
+function checked<T>(kind: Kind<T>, { at, value }: ReadObject): T {
   const object = {
     ...value,
     metadata: isObject(value['metadata']) ? withoutManagedFields(value['metadata']) : value['metadata'],

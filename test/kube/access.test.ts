@@ -104,6 +104,14 @@ describe('a kubeconfig', () => {
     expect(await credentials()).toEqual({ token: 't' });
   });
 
+  test('is read by another context where one is named, with the namespace of that', async () => {
+    const contexts = [{ name: 'there', context: { cluster: 'other', user: 'other', namespace: 'team-a' } }];
+    const there = kubeconfigAccess(config({ token: 't' }, {}, { contexts }), 'config', 'there');
+    expect(there).toMatchObject({ server: 'https://other.example', namespace: 'team-a' });
+    expect(await there.credentials()).toEqual({ token: 'other' });
+    expect(access({ token: 't' }).namespace).toBeUndefined();
+  });
+
   test('may have all of it inline', async () => {
     const { credentials } = access(
       { 'client-certificate-data': base64('cert'), 'client-key-data': base64('key') },
@@ -160,7 +168,7 @@ describe('a kubeconfig', () => {
 
   describe('whose user is a program', () => {
     /** A fake of a credential program: counts its runs, and prints or fails as it is told. */
-    const program = (prints: string, code = 0) => {
+    const program = (prints: string, code = 0, context?: string) => {
       const file = join(folder, 'config');
       const script = `
         const fs = require('node:fs');
@@ -176,9 +184,13 @@ describe('a kubeconfig', () => {
         env: [{ name: 'NODE_OPTIONS', value: '' }],
         interactiveMode: 'Never',
       };
-      const value = config({ exec }, { 'certificate-authority-data': base64('ca') });
+      const value = config(
+        { exec },
+        { 'certificate-authority-data': base64('ca') },
+        context === undefined ? {} : { 'current-context': 'elsewhere' },
+      );
       writeFileSync(file, JSON.stringify(value));
-      return kubeconfigAccess(value, file);
+      return kubeconfigAccess(value, file, context);
     };
     const runs = () => readFileSync(join(folder, 'runs'), 'utf8').length;
     const credential = (status: JsonObject) =>
@@ -193,6 +205,12 @@ describe('a kubeconfig', () => {
       await credentials({ fresh: true });
       expect(runs()).toBe(2);
       // Loading client-node takes its time on a busy machine.
+    }, 30_000);
+
+    test('is the one of the context that is named', async () => {
+      const { server, credentials } = program(credential({ token: 'printed' }), 0, 'here');
+      expect(server).toBe('https://api.example:6443');
+      expect(await credentials()).toEqual({ token: 'printed', ca: 'ca' });
     }, 30_000);
 
     test('may have a certificate', async () => {
