@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 
@@ -32,4 +32,12 @@ withProvider(
 
 test('there is one file for each API group of the provider', () => {
   expect(readdirSync(`${root}imports`).sort()).toEqual(['agents.x-k8s.io.ts', 'extensions.agents.x-k8s.io.ts']);
+});
+
+test.each([
+  ['agents.x-k8s.io', ['Sandbox']],
+  ['extensions.agents.x-k8s.io', ['SandboxClaim', 'SandboxTemplate', 'SandboxWarmPool']],
+])('all kinds of one group can be imported: %s', (group, kinds) => {
+  const text = readFileSync(`${root}imports/${group}.ts`, 'utf8');
+  expect([...text.matchAll(/^export class (\w+) extends ApiObject/gm)].map(([, kind]) => kind)).toEqual(kinds);
 });

@@ -4,8 +4,8 @@ import type { Construct } from 'constructs';
 import type { Manifest } from '../api/index.js';
 import { isClusterScoped } from '../constructs/cluster-scoped.js';
 import { RenderError } from '../constructs/errors.js';
-import { orderedObjects, refuseDuplicates } from './order.js';
-import { toYamlStream } from './yaml.js';
+import { duplicates, orderedObjects } from './order.js';
+import { documentSeparator, toYaml } from './yaml.js';
 
 /** One file of an output folder. */
 export interface RenderedFile {
@@ -19,8 +19,7 @@ export interface RenderedFile {
  * Does what `Chart.toJson` does, but in linear time, without dropping anything and refusing duplicates and cycles.
  */
 export function manifestsOf(root: Construct): readonly Manifest[] {
-  validateTree(root);
-  return ordered(root).map(({ manifest }) => manifest);
+  return [...ordered(root)].map(({ manifest }) => manifest);
 }
 
 /**
@@ -28,27 +27,33 @@ export function manifestsOf(root: Construct): readonly Manifest[] {
  * nearest chart around it. Identities are unique across the whole app. YAML that kubectl reads back as it was meant.
  */
 export function renderApp(app: App): readonly RenderedFile[] {
-  validateTree(app);
-  const objects = ordered(app);
-  const charts = [...new Set([...objects.map(({ chart }) => chart), ...app.charts])];
+  // Text at once: all manifests beside all texts would be the peak of memory.
+  const byChart = new Map<Chart, string[]>();
+  for (const { chart, manifest } of ordered(app)) {
+    const own = byChart.get(chart);
+    if (own) own.push(toYaml(manifest));
+    else byChart.set(chart, [toYaml(manifest)]);
+  }
+  const charts = [...new Set([...byChart.keys(), ...app.charts])];
   const numbered = app.node.findAll().some((construct) => Chart.isChart(construct) && construct.node.dependencies.length > 0);
   return charts.flatMap((chart, index) => {
-    const own = objects.filter((object) => object.chart === chart).map(({ manifest }) => manifest);
-    if (own.length === 0) return [];
+    const own = byChart.get(chart);
+    if (!own) return [];
     const name = Names.toDnsLabel(chart, { includeHash: chart.node.scope !== app });
     const number = numbered ? `${String(index).padStart(4, '0')}-` : '';
-    return [{ path: `${number}${name}.k8s.yaml`, text: toYamlStream(own) }];
+    return [{ path: `${number}${name}.k8s.yaml`, text: own.join(documentSeparator) }];
   });
 }
 
-function ordered(root: Construct): readonly { readonly at: string; readonly chart: Chart; readonly manifest: Manifest }[] {
-  const objects = orderedObjects(root).map((object) => ({
-    at: object.node.path,
-    chart: object.chart,
-    manifest: withoutNamespace(object.toJson() as Manifest),
-  }));
-  refuseDuplicates(objects);
-  return objects;
+/** The objects of a valid tree in apply order, each rendered when it is asked for. */
+function* ordered(root: Construct): Generator<{ readonly chart: Chart; readonly manifest: Manifest }> {
+  validateTree(root);
+  const refuse = duplicates();
+  for (const object of orderedObjects(root)) {
+    const manifest = withoutNamespace(object.toJson() as Manifest);
+    refuse({ at: object.node.path, manifest });
+    yield { chart: object.chart, manifest };
+  }
 }
 
 /** cdk8s writes the namespace of a chart on kinds that have none. */
@@ -61,6 +66,7 @@ function withoutNamespace(manifest: Manifest): Manifest {
 function validateTree(root: Construct): void {
   for (const construct of root.node.findAll()) {
     const [message] = construct.node.validate();
-    if (message !== undefined) throw new RenderError('rule-violated', { at: construct.node.path, allowed: message });
+    // The message says field, found and allowed already.
+    if (message !== undefined) throw new RenderError('rule-violated', { at: `${construct.node.path}: ${message}` });
   }
 }

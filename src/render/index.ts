@@ -19,4 +19,5 @@ export type { CompiledFamily, CompiledObject, CompiledPool } from './compile.js'
 export { instantiate, renderedObjects } from './instantiate.js';
 export type { RenderedPool } from './instantiate.js';
 export { renderRuntimePool } from './runtime-pool.js';
-export { toYaml, toYamlStream } from './yaml.js';
+export { toYaml, toYamlStream, YamlError } from './yaml.js';
+export type { YamlCode, YamlOptions } from './yaml.js';

@@ -94,9 +94,12 @@ export function toYaml(document: Json, { comment }: YamlOptions = {}): string {
   return parts.join('');
 }
 
+/** Stands between two documents. */
+export const documentSeparator = '---\n';
+
 /** The documents one after the other, `---` between them. */
 export function toYamlStream(documents: readonly Json[], options?: YamlOptions): string {
-  return documents.map((document) => toYaml(document, options)).join('---\n');
+  return documents.map((document) => toYaml(document, options)).join(documentSeparator);
 }
 
 /** What stands before a value: nothing, the dash of a list, the colon of a member. */

@@ -29,15 +29,27 @@ const withKubectl = (sentence: string, work: () => void): void => {
   else test.skip(`${sentence} (skipped: ${noKubectl})`, work);
 };
 
-/** The `data` of a manifest as the real kubectl reads it, without a cluster. */
-function kubectlReads(text: string): Json {
-  const json = execFileSync('kubectl', ['annotate', '--local', '-f', '-', '-o', 'json', 'read=yes'], {
+/** What the real kubectl makes of manifests, without a cluster. */
+function kubectl(text: string, output: 'json' | 'yaml'): string {
+  return execFileSync('kubectl', ['annotate', '--local', '-f', '-', '-o', output, 'read=yes'], {
     input: text,
     encoding: 'utf8',
     maxBuffer: 1 << 28,
     env: { PATH: process.env['PATH'], KUBECONFIG: '/dev/null' },
   });
-  return (JSON.parse(json) as { readonly data: Json }).data;
+}
+
+/** The `data` of a manifest as the real kubectl reads it. */
+function kubectlReads(text: string): Json {
+  return (JSON.parse(kubectl(text, 'json')) as { readonly data: Json }).data;
+}
+
+/** The same for each document of a stream. */
+function kubectlReadsAll(text: string): readonly Json[] {
+  return kubectl(text, 'json')
+    .split(/(?<=^\})\n/m)
+    .filter((document) => document.trim() !== '')
+    .map((document) => (JSON.parse(document) as { readonly data: Json }).data);
 }
 
 function libraryReads(text: string, version: '1.1' | '1.2'): Json {
@@ -62,6 +74,26 @@ describe('nothing is lost', () => {
   withKubectl('kubectl reads every torture string and structure as it was', () => {
     expect(kubectlReads(toYaml(manifest(all)))).toEqual(kept(all));
   });
+
+  withKubectl('kubectl reads a stream with every torture string and structure in a document of its own', () => {
+    const found = [...tortureStrings, ...tortureValues];
+    const documents = found.map((data, index) => ({
+      apiVersion: 'x.test/v1',
+      kind: 'Torture',
+      metadata: { name: `t-${index}` },
+      data: [data],
+    }));
+    expect(kubectlReadsAll(toYamlStream(documents))).toEqual(found.map((data) => [kept(data)]));
+  });
+
+  withKubectl(
+    'our reader reads what kubectl prints, but for characters that kubectl cannot print or that end a line for some parsers',
+    () => {
+      const unprintable = /[\x7f-\x9f\u2028\u2029\ufffe\uffff]/;
+      const printed = kept(tortureStrings.filter((text) => !unprintable.test(text)));
+      expect(readYaml(kubectl(toYaml(manifest(printed)), 'yaml'), 'kubectl')[0]?.value).toMatchObject({ data: printed });
+    },
+  );
 
   test('our reader reads every torture string and structure as it was', () => {
     expect(readYaml(toYaml(manifest(all)), 't.yaml')).toEqual([{ value: kept(manifest(all)), line: 1 }]);
@@ -130,6 +162,22 @@ describe('laws', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 100, maxLength: 120, size: 'max' }), (values) => {
         expect(kubectlReads(toYaml(manifest(values)))).toEqual(kept(values));
+      }),
+      { numRuns: 5, endOnFailure: true },
+    );
+  });
+
+  withKubectl('kubectl reads random names, values and remarks of manifests as they were', () => {
+    const object = fc.dictionary(
+      text.map((name) => kept(name) as string),
+      value,
+      { minKeys: 20, maxKeys: 40, size: 'max' },
+    );
+    fc.assert(
+      fc.property(fc.array(object, { minLength: 5, maxLength: 8 }), text, (objects, remark) => {
+        const documents = objects.map((data) => manifest(data));
+        const stream = toYamlStream(documents, { comment: (path) => (path.length % 2 === 0 ? remark : undefined) });
+        expect(kubectlReadsAll(stream)).toEqual(objects.map(kept));
       }),
       { numRuns: 5, endOnFailure: true },
     );
