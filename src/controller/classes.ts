@@ -82,10 +82,18 @@ export function createClasses(list: () => readonly Manifest[]): Classes {
         message: ready ? 'pools are rendered from this class' : verdict.says,
         lastTransitionTime: before?.status === (ready ? 'True' : 'False') ? before.lastTransitionTime : now,
       };
+      const stalledBefore = object.status?.conditions?.find(({ type }) => type === 'Stalled');
+      const stalled = {
+        ...condition,
+        type: 'Stalled',
+        status: 'True' as const,
+        lastTransitionTime: stalledBefore?.lastTransitionTime ?? now,
+      };
       const status: RuntimePoolClassStatus = {
         observedGeneration: object.metadata.generation ?? 0,
         ...('digest' in result ? { digest: result.digest } : {}),
-        conditions: [condition],
+        // A drifted class may be approved a moment later, by the same delivery; these two wait for a person.
+        conditions: verdict.state === 'ambiguous' || verdict.state === 'invalid' ? [condition, stalled] : [condition],
       };
       return equalJson(object.status, status) ? undefined : { object: object as unknown as Manifest & JsonObject, status };
     },
