@@ -5,7 +5,6 @@ import type { HarnessClient, PromptStream } from '../../harness/client.js';
 import { HarnessError } from '../../harness/errors.js';
 import type { PromptEvent } from '../../harness/events.js';
 import { isTerminal } from '../../harness/events.js';
-import { instant } from '../../harness/instant.js';
 import type { Capabilities } from '../../harness/introspection.js';
 import { isStrictlyGoverned } from '../../harness/introspection.js';
 import { digestOfSettlement } from '../../harness/prompts.js';
@@ -14,8 +13,9 @@ import type { Clock } from '../../kube/clock.js';
 import { cutBytes } from '../../lib/text.js';
 import { deadlineOf } from './decide.js';
 import type { Ending } from './decision.js';
+import { guard } from './guard.js';
+import type { Guard } from './guard.js';
 import type { AttemptOrders } from './orders.js';
-import { leaseLife } from './orders.js';
 import { answerOf } from './result.js';
 import type { Receipt } from './result.js';
 import { ended, moved, succeeded, undelivered } from './status.js';
@@ -56,7 +56,6 @@ export type AttemptOutcome = 'settled' | { readonly requeue: string };
 const beforeSending: readonly string[] = ['SessionStarting', 'Submitting'];
 const afterSubmission: readonly string[] = ['Submitting', 'Accepted', 'Running'];
 const sessionWait = 90_000;
-const cancelWait = 25_000;
 const longestResult = 1_000_000;
 
 /** One prompt, from an empty instance to a settled Task. It is sent at most once, whatever happens. Source: dispatch.md §4.4–4.5. */
@@ -203,94 +202,6 @@ function transcript(most: number): { readonly add: (text: string) => void; reado
       size += Buffer.byteLength(text);
     },
     text: () => parts.join(''),
-  };
-}
-
-interface Guard {
-  readonly cancel: (reason: CancelReason) => Promise<Settlement | undefined>;
-  readonly reject: (request: Extract<PromptEvent, { readonly type: 'permission_requested' }>['payload']) => Promise<void>;
-  /** Why the prompt was asked to end. */
-  readonly gaveUp: () => CancelReason | undefined;
-  readonly stop: () => void;
-}
-
-function guard(attempt: Attempt, stream: PromptStream): Guard {
-  const { orders, client, clock, signal, cancelled } = attempt;
-  let generation = 1;
-  let why: CancelReason | undefined;
-  let stopped = false;
-  let cancelAbort: () => void = () => undefined;
-  let cancelRenewal = clock.after(leaseLife / 2, renewLease);
-  let cancelDeadline = clock.after(deadlineOf(attempt) - clock.now(), timeOut);
-  const onCancelled = () => giveUp('controller_shutdown');
-  cancelled.addEventListener('abort', onCancelled, { once: true });
-  if (cancelled.aborted) onCancelled();
-
-  /** A clock waits for some weeks at most. */
-  function timeOut(): void {
-    const left = deadlineOf(attempt) - clock.now();
-    if (left <= 0) giveUp('task_timeout');
-    else cancelDeadline = clock.after(left, timeOut);
-  }
-
-  /** A lease that cannot be kept ends the prompt: the supervisor would end it anyway, and nobody would be there to read. */
-  function renewLease(): void {
-    const next = generation + 1;
-    const operation = orders.operation(`renew-lease-${next}`, clock.now());
-    const order = {
-      runtimeSessionID: orders.runtimeSessionID,
-      expectedLeaseGeneration: generation,
-      ...orders.lease(next, clock.now()),
-    };
-    client.renewLease(operation, order, { signal }).then(
-      () => {
-        generation = next;
-        if (!stopped) cancelRenewal = clock.after(leaseLife / 2, renewLease);
-      },
-      () => giveUp('lease_expired'),
-    );
-  }
-
-  function giveUp(reason: CancelReason): void {
-    if (stopped) return;
-    why ??= reason;
-    // Breaking the connection makes the supervisor cancel too; it is the last resort.
-    cancelAbort();
-    cancelAbort = clock.after(cancelWait, () => stream.abort());
-    cancel(reason).then(
-      (settlement) => {
-        if (settlement) cancelAbort();
-      },
-      () => undefined,
-    );
-  }
-
-  async function cancel(reason: CancelReason): Promise<Settlement | undefined> {
-    try {
-      const order = { reason, settlementDeadline: instant(clock.now() + 20_000) };
-      const operation = orders.operation('cancel-prompt', clock.now());
-      const answer = await client.cancel(operation, orders.runtimeSessionID, order, { signal, timeout: cancelWait });
-      return answer.settlementProven ? answer.settlement : undefined;
-    } catch {
-      return undefined;
-    }
-  }
-
-  return {
-    cancel,
-    // Nobody is there to ask: what the policy does not allow by itself is not allowed, and the prompt says so by ending.
-    reject: async () => {
-      why ??= 'user_requested';
-      await cancel('user_requested');
-    },
-    gaveUp: () => why,
-    stop: () => {
-      stopped = true;
-      cancelAbort();
-      cancelRenewal();
-      cancelDeadline();
-      cancelled.removeEventListener('abort', onCancelled);
-    },
   };
 }
 
