@@ -10,6 +10,7 @@ import type { Limits } from '../harness/introspection.js';
 import { runtimeProfile } from '../harness/profile.js';
 import { acpVersion, profileDigestSchemaVersion, supervisorPort } from '../harness/protocol.js';
 import { CodedError } from '../lib/errors.js';
+import { sha256Hex } from '../lib/sha256.js';
 
 /** The environment does not make a supervisor. Credentials are never quoted. */
 export class ConfigError extends CodedError<'invalid'> {}
@@ -139,13 +140,21 @@ function readUpstream(env: Env): URL {
 
 function readIdentities(env: Env): IdentityRange {
   const range = {
-    firstUid: whole(env, 'ORKA_ACP_FIRST_SESSION_UID', 1, 20_000),
+    firstUid: whole(env, 'ORKA_ACP_FIRST_SESSION_UID', 1, startOf(env['ORKA_ACP_POD_UID'] ?? '')),
     lastUid: whole(env, 'ORKA_ACP_LAST_SESSION_UID', 1, 29_999),
     firstGid: whole(env, 'ORKA_ACP_SESSION_GID', 1, 20_000),
   };
   // One identity stays in reserve, so a range of one would never give any.
   if (range.lastUid <= range.firstUid) throw invalid('ORKA_ACP_LAST_SESSION_UID', 'more than the first', range.lastUid);
   return range;
+}
+
+/**
+ * Where the sessions of a sandbox begin to be numbered. The kernel counts processes by user on the whole node, so sandboxes that all began with the
+ * same number would share one limit; a thousand numbers are left for each.
+ */
+function startOf(podUid: string): number {
+  return 20_000 + (Number.parseInt(sha256Hex(podUid).slice(0, 8), 16) % 9_000);
 }
 
 function required(env: Env, name: string): string {

@@ -244,7 +244,7 @@ export function createInstance(host: SessionHost, log: Log): Instance {
 /** The credential of a route is worth nothing any more, but a log is no place for it. */
 function lastWords({ stderr, route }: Session): string {
   const text = stderr?.().slice(-2000) ?? '';
-  return route ? text.replaceAll(route.credential, '[redacted]') : text;
+  return route ? route.redact(text) : text;
 }
 
 function checkPool(given: Fence, own: Fence): void {

@@ -54,7 +54,7 @@ export async function beginPrompt(
     agent,
     route,
     response,
-    redact: (text) => text.replaceAll(route.credential, '[redacted]'),
+    redact: route.redact,
     ended: (proven) => {
       instance.log.info('prompt ended', {
         session: id,

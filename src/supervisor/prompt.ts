@@ -224,10 +224,10 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   answer.then(
     (value) => {
       const text = redact(finalAnswer === '' ? said : finalAnswer);
-      finish(endOfAnswer(value, { text, model: deps.model, maxBytes: resultBytes(limits) }, reason), {
-        proven: true,
-        forced: false,
-      });
+      const end = endOfAnswer(value, { text, model: deps.model, maxBytes: resultBytes(limits) }, reason);
+      // An agent tells of a model that did not answer as if that were the answer.
+      const trouble = end.type === 'completed' ? route.trouble() : undefined;
+      finish(trouble ? failed(trouble.code, trouble.message) : end, { proven: true, forced: false });
     },
     (error: unknown) => {
       // An agent that we are ending cannot answer any more; how it ends is told when it has.

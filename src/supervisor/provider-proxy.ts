@@ -17,11 +17,21 @@ export interface ProxyRoute {
   /** Base URL for the agent, without a slash at the end. */
   readonly url: string;
   readonly credential: string;
+  /** Takes what belongs to this route alone out of a text. */
+  readonly redact: (text: string) => string;
+  /** Why the last call of the model since `enable` had no answer of the model; `undefined` = it had one, or there was none. */
+  readonly trouble: () => ModelTrouble | undefined;
   /** Lets requests through until `disable`; `turnLimit` is told of the first inference call beyond `maxTurns`. */
   readonly enable: (turnLimit: () => void) => void;
   /** Also breaks what is under way. */
   readonly disable: () => void;
   readonly remove: () => void;
+}
+
+/** What kept the model from answering. */
+interface ModelTrouble {
+  readonly code: 'model_unauthorized' | 'model_rate_limited' | 'model_unavailable' | 'model_request_refused';
+  readonly message: string;
 }
 
 export interface ProviderProxy {
@@ -41,7 +51,9 @@ interface Route {
   readonly outputLimit: number;
   readonly underWay: Set<() => void>;
   onTurnLimit: (() => void) | undefined;
+  /** Calls that the model answered, and those that it may yet answer. */
   turns: number;
+  trouble: ModelTrouble | undefined;
 }
 
 interface Refused {
@@ -82,12 +94,12 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
       refuse(response, { status: 403, code: 'no_active_prompt' });
       return;
     }
-    if (inference && ++route.turns > route.maxTurns) {
+    if (inference && route.turns >= route.maxTurns) {
       refuse(response, { status: 400, code: 'turn_limit' });
       route.onTurnLimit();
       return;
     }
-    await forward(route, path, request, checked.body, response);
+    await forward(route, path, request, checked.body, response, inference ? callOf(route) : ignored);
   }
 
   function find(
@@ -105,7 +117,14 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
   }
 
   /** Sends one request on, and its answer back as it comes. */
-  function forward(route: Route, path: string, request: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> {
+  function forward(
+    route: Route,
+    path: string,
+    request: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+    call: ModelCall,
+  ): Promise<void> {
     return new Promise((resolve) => {
       const send = upstream.protocol === 'https:' ? httpsRequest : httpRequest;
       const outgoing = send({
@@ -130,11 +149,16 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
         done();
       });
       outgoing.once('error', () => {
+        call.failed({ code: 'model_unavailable', message: 'the provider proxy cannot be reached' });
         if (response.headersSent) response.destroy();
         else refuse(response, { status: 502, code: 'upstream_unreachable' });
         done();
       });
       outgoing.once('response', (incoming) => {
+        call.answered(incoming.statusCode ?? 502);
+        incoming.once('error', () => {
+          call.failed({ code: 'model_unavailable', message: 'the answer of the model broke off' });
+        });
         relay(incoming, response, stop);
       });
       outgoing.end(body);
@@ -176,13 +200,17 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
         underWay: new Set(),
         onTurnLimit: undefined,
         turns: 0,
+        trouble: undefined,
       };
       known.set(id, route);
       return {
         url: `http://127.0.0.1:${port}${prefix}${id}`,
         credential,
+        redact: (text) => text.replaceAll(credential, redacted).replaceAll(id, redacted),
+        trouble: () => route.trouble,
         enable: (turnLimit) => {
           route.turns = 0;
+          route.trouble = undefined;
           route.onTurnLimit = turnLimit;
         },
         disable: () => {
@@ -200,6 +228,39 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
       await closeServer(server, 0);
     },
   };
+}
+
+const redacted = '[redacted]';
+
+/** One call of the model: a turn, unless the model does not answer it. An agent tries again by itself, which is no turn of its user's. */
+interface ModelCall {
+  readonly answered: (status: number) => void;
+  readonly failed: (trouble: ModelTrouble) => void;
+}
+
+const ignored: ModelCall = { answered: () => undefined, failed: () => undefined };
+
+function callOf(route: Route): ModelCall {
+  route.turns++;
+  let counts = true;
+  const failed = (trouble: ModelTrouble): void => {
+    if (counts) route.turns--;
+    counts = false;
+    route.trouble = trouble;
+  };
+  return {
+    answered: (status) => {
+      if (status < 300) route.trouble = undefined;
+      else failed({ code: troubleCode(status), message: `the model was asked and HTTP ${status} was the answer` });
+    },
+    failed,
+  };
+}
+
+function troubleCode(status: number): ModelTrouble['code'] {
+  if (status === 401 || status === 403) return 'model_unauthorized';
+  if (status === 429) return 'model_rate_limited';
+  return status < 400 || status >= 500 ? 'model_unavailable' : 'model_request_refused';
 }
 
 /** The body to send: that of the frozen model, with the output bounded. */

@@ -38,6 +38,12 @@ describe('the settings of a supervisor', () => {
     expect(fence.runtimeInstanceID).toBe(`pod.${fence.supervisorBootID}`);
   });
 
+  test('number the sessions of two sandboxes differently, with a thousand left for each', () => {
+    const first = ['a', 'b'].map((uid) => readConfig({ ...env, ORKA_ACP_POD_UID: uid }, digests).identities.firstUid);
+    expect(first[0]).not.toBe(first[1]);
+    for (const uid of first) expect([uid >= 20_000, uid <= 28_999]).toEqual([true, true]);
+  });
+
   test.each([
     ['ORKA_ACP_CONTROLLER_EPOCH', '0'],
     ['ORKA_ACP_RUNTIME_POOL_GENERATION', 'x'],

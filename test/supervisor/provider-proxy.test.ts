@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createServer } from 'node:http';
 import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { startProviderProxy } from '../../src/supervisor/provider-proxy.js';
 import type { ProviderProxy, ProxyRoute } from '../../src/supervisor/provider-proxy.js';
 import { startModelFixture } from '../support/model-fixture.js';
@@ -96,12 +98,60 @@ test('a third call at once is too many, and disabling breaks what is under way',
   fixture.delay(0);
 });
 
-test('an upstream that cannot be reached is a bad gateway', async () => {
+/** A proxy whose model answers with these statuses, one after the other. */
+async function answering(...statuses: readonly number[]) {
+  const left = [...statuses];
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(left.shift() ?? 200).end('{}'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const own = await startProviderProxy(new URL(`http://127.0.0.1:${port}`), token, { 'POST /v1/responses': { inference: true } });
+  const route = own.addRoute({ model, maxTurns: 2 });
+  route.enable(() => undefined);
+  const close = async () => {
+    await own.close();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { route, close };
+}
+
+test.each([
+  [401, 'model_unauthorized'],
+  [403, 'model_unauthorized'],
+  [429, 'model_rate_limited'],
+  [500, 'model_unavailable'],
+  [400, 'model_request_refused'],
+] as const)('a model that answers %d is remembered as trouble: %s', async (status, code) => {
+  const { route, close } = await answering(status);
+  expect(route.trouble()).toBeUndefined();
+  await ask(route);
+  expect(route.trouble()).toMatchObject({ code, message: expect.stringContaining(String(status)) });
+  await close();
+});
+
+test('trouble is over once the model answers, and tries in vain are no turns', async () => {
+  const { route, close } = await answering(500, 500, 500, 200);
+  const statuses = [];
+  for (let i = 0; i < 4; i++) statuses.push((await ask(route)).status);
+  expect([statuses, route.trouble()]).toEqual([[500, 500, 500, 200], undefined]);
+  await close();
+});
+
+test('a text is freed of both halves of what opens a route', () => {
+  const route = active();
+  expect(route.redact(`${route.url}/v1 ${route.credential}`)).toMatch(
+    /^http:\/\/127\.0\.0\.1:\d+\/_orka\/provider\/\[redacted\]\/v1 \[redacted\]$/,
+  );
+});
+
+test('an upstream that cannot be reached is a bad gateway, and trouble', async () => {
   const lonely = await startProviderProxy(new URL('http://127.0.0.1:1'), token, { 'POST /v1/responses': { inference: true } });
   const route = lonely.addRoute({ model, maxTurns: 1 });
   route.enable(() => undefined);
   const answer = await ask(route);
   expect(answer.status).toBe(502);
   expect(await answer.text()).not.toContain(token);
+  expect(route.trouble()).toMatchObject({ code: 'model_unavailable' });
   await lonely.close();
 });

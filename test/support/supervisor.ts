@@ -65,6 +65,7 @@ export async function scriptedSupervisor(
       ...made.env,
       ORKA_ACP_LISTEN_ADDRESS: '127.0.0.1:0',
       ORKA_ACP_POD_UID: 'pod-uid-1',
+      ORKA_ACP_FIRST_SESSION_UID: '20000',
       ORKA_ACP_CONTROLLER_EPOCH: '3',
       ORKA_ACP_RUNTIME_POOL_UID: 'pool-uid-1',
       ORKA_ACP_RUNTIME_POOL_GENERATION: '2',
