@@ -7,7 +7,7 @@ import { createClient, get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
-import type { Recorder } from '../kube/events.js';
+import type { KubeEvent, Recorder } from '../kube/events.js';
 import { KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
@@ -158,7 +158,11 @@ function lead({ settings, client, world, leadership, log, metrics }: LeadOptions
     clock: systemClock,
     controllerNamespace: settings.controllerNamespace,
     runtimeNamespace: settings.runtimeNamespace,
-    record: recorder.record,
+    record: (event: KubeEvent) => {
+      recorder.record(event);
+      const { kind, metadata } = event.regarding;
+      log.info(event.reason, { object: `${kind} ${metadata.namespace ?? ''}/${metadata.name}`, note: event.note });
+    },
   };
   const pools = createPoolReconciler({
     ...common,

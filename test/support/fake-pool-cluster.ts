@@ -264,6 +264,17 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
   const objectsOf = (kind: string) => [...objects.values()].filter((one) => one.kind === kind);
   const stored = put(storedPool());
   const key = `${stored.metadata.namespace ?? ''}/${stored.metadata.name}`;
+  // Somebody wants it.
+  put({
+    apiVersion: 'core.orka.ai/v1alpha1',
+    kind: 'Task',
+    metadata: {
+      name: 'wanting',
+      namespace: stored.metadata.namespace ?? '',
+      labels: { [labelKeys.taskPool]: stored.metadata.name },
+    },
+    status: { execution: { state: 'Queued' } },
+  });
   put({
     apiVersion: 'v1',
     kind: 'Secret',

@@ -116,6 +116,8 @@ const claimGoing: PoolRule = (o) => (o.claim?.deleting ? { status: stopping('the
 const claimAbsent: PoolRule = (o, now) => {
   if (o.claim) return undefined;
   if (!isGone(o)) return { status: stopping('the old sandbox is not gone yet') };
+  // What was there for Tasks that are over is not made again for nobody.
+  if (o.demand.active === 0 && heldReservations(o, now).length === 0) return { effect: { do: 'scale-to-zero' } };
   const next = o.recycling.at + backoff(o.recycling.count);
   if (next > now) {
     const message = `the sandbox was given up ${o.recycling.count} times; the next follows at ${new Date(next).toISOString()}`;

@@ -167,7 +167,7 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
     if (!held) return { requeue: 'its pool has no free slot' };
     const keeper = keep(poolKey, holder);
     const client = clientOf(instance.podAddress, auth);
-    const port = portOf(o.task);
+    const port = portOf(o.task, poolKey);
     try {
       const running = { task: o.task, pool: held, instance, thawed: o.frozen, orders, client, clock, signal, cancelled };
       const outcome = await runAttempt(running, port);
@@ -241,10 +241,15 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
     return found?.metadata.uid === task.metadata.uid ? found : undefined;
   }
 
-  function portOf(task: Task): AttemptPort {
+  function portOf(task: Task, poolKey: string): AttemptPort {
     const { client, manager, metrics, signal } = options;
     return {
-      advance: (from, change) => advance(task, from, change),
+      advance: async (from, change) => {
+        const stored = await advance(task, from, change);
+        // Its counters say so as soon as there is a prompt.
+        if (stored.status?.execution?.state === 'Running') options.lookAgain(poolKey);
+        return stored;
+      },
       storeResult: (text, receipt) => patiently(() => storeResult(client, task, { text, receipt }, { manager, signal })),
       passed: (phase, took) => metrics.attemptPassed(phase, took),
     };

@@ -202,6 +202,12 @@ describe('what keeps a wanted pool from being run (§7.3)', () => {
       is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
     },
     {
+      row: 'a sandbox that is gone is not made again when no Task wants it',
+      stage: 'pooled',
+      changes: [having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now } })],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
       row: 'a pool of a class that changed waits while a Task wants it',
       stage: 'protected',
       changes: [having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' } })],

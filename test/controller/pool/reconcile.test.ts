@@ -284,6 +284,7 @@ describe('the end of a pool', () => {
     await cluster.run(controller, isServing);
     scale(0);
     await cluster.run(controller, () => lifecycle() === 'Stopped');
+    cluster.remove('Task', 'wanting');
     const stopped = cluster.pool()!;
     const long = new Date(cluster.clock.now() - 2_000_000).toISOString();
     const asked = { ...stopped.metadata.annotations, 'orka.ai/acp-last-demand-at': long };
