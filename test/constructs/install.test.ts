@@ -59,22 +59,21 @@ describe('the controller may', () => {
       'coordination.k8s.io/leases orka-workspaces-controller: get update',
       'coordination.k8s.io/leases: create',
       'core.orka.ai/runtimepoolclasses/status: patch',
-      'core.orka.ai/runtimepoolclasses: get list watch',
-      'events.k8s.io/events: create patch',
+      'core.orka.ai/runtimepoolclasses: list watch',
       'secrets provider-proxy: get',
     ]);
   });
 
   test.each(['team-a', 'team-b'])('in %s, where Tasks are, keep Tasks, pools, snapshots and results', (namespace) => {
     expect(rights('Role', namespace)).toEqual([
-      'configmaps: get create delete',
+      'configmaps: get create',
       'core.orka.ai/agents: get list watch',
       'core.orka.ai/runtimepools/status: patch',
-      'core.orka.ai/runtimepools: get list watch create update patch delete',
+      'core.orka.ai/runtimepools: get list watch create patch delete',
       'core.orka.ai/tasks/status: patch',
-      'core.orka.ai/tasks: get list watch update patch',
+      'core.orka.ai/tasks: get list watch patch',
       'events.k8s.io/events: create patch',
-      'secrets: get create delete',
+      'secrets: get create',
     ]);
   });
 
@@ -82,13 +81,13 @@ describe('the controller may', () => {
     expect(rights('Role', 'orka-runtimes')).toEqual([
       'agents.x-k8s.io/sandboxes: get list watch',
       'extensions.agents.x-k8s.io/sandboxclaims: get list watch create delete',
-      'extensions.agents.x-k8s.io/sandboxtemplates: get list watch create update patch delete',
-      'extensions.agents.x-k8s.io/sandboxwarmpools: get list watch create update patch delete',
-      'networking.k8s.io/networkpolicies: get list watch create update patch delete',
+      'extensions.agents.x-k8s.io/sandboxtemplates: get list watch create update delete',
+      'extensions.agents.x-k8s.io/sandboxwarmpools: get list watch create update delete',
+      'networking.k8s.io/networkpolicies: get list watch create update delete',
       'pods: get list watch',
-      'policy/poddisruptionbudgets: get list watch create update patch delete',
+      'policy/poddisruptionbudgets: get list watch create update delete',
       'secrets: get list watch create delete',
-      'services: get list watch create update patch delete',
+      'services: get list watch create update delete',
     ]);
   });
 

@@ -17,7 +17,8 @@ export interface RoleRules {
 
 const leaseName = 'orka-workspaces-controller';
 const read = ['get', 'list', 'watch'];
-const own = [...read, 'create', 'update', 'patch', 'delete'];
+/** Made as rendered, and replaced as a whole by what was rendered; never patched. */
+const rendered = [...read, 'create', 'update', 'delete'];
 const writeOnce = [...read, 'create', 'delete'];
 const rule = (
   group: string,
@@ -53,21 +54,20 @@ export function controllerRules({
         rule('coordination.k8s.io', ['leases'], ['get', 'update'], [leaseName]),
         // A name cannot bound a creation: the object has none yet when the right is checked.
         rule('coordination.k8s.io', ['leases'], ['create']),
-        rule('core.orka.ai', ['runtimepoolclasses'], read),
+        rule('core.orka.ai', ['runtimepoolclasses'], ['list', 'watch']),
         rule('core.orka.ai', ['runtimepoolclasses/status'], ['patch']),
         ...(tokenSecrets.length > 0 ? [rule('', ['secrets'], ['get'], tokenSecrets)] : []),
-        rule('events.k8s.io', ['events'], ['create', 'patch']),
       ],
     },
     ...namespaces.tasks.map((namespace) => ({
       kind: 'Role' as const,
       namespace,
       rules: [
-        rule('core.orka.ai', ['tasks'], [...read, 'update', 'patch']),
+        rule('core.orka.ai', ['tasks'], [...read, 'patch']),
         rule('core.orka.ai', ['agents'], read),
-        rule('core.orka.ai', ['runtimepools'], own),
+        rule('core.orka.ai', ['runtimepools'], [...read, 'create', 'patch', 'delete']),
         rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['patch']),
-        rule('', ['secrets', 'configmaps'], ['get', 'create', 'delete']),
+        rule('', ['secrets', 'configmaps'], ['get', 'create']),
         rule('events.k8s.io', ['events'], ['create', 'patch']),
       ],
     })),
@@ -75,10 +75,10 @@ export function controllerRules({
       kind: 'Role',
       namespace: namespaces.runtime,
       rules: [
-        rule('', ['services'], own),
-        rule('networking.k8s.io', ['networkpolicies'], own),
-        rule('policy', ['poddisruptionbudgets'], own),
-        rule('extensions.agents.x-k8s.io', ['sandboxtemplates', 'sandboxwarmpools'], own),
+        rule('', ['services'], rendered),
+        rule('networking.k8s.io', ['networkpolicies'], rendered),
+        rule('policy', ['poddisruptionbudgets'], rendered),
+        rule('extensions.agents.x-k8s.io', ['sandboxtemplates', 'sandboxwarmpools'], rendered),
         rule('extensions.agents.x-k8s.io', ['sandboxclaims'], writeOnce),
         rule('', ['secrets'], writeOnce),
         rule('agents.x-k8s.io', ['sandboxes'], read),

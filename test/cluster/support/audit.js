@@ -12,7 +12,8 @@ import { createInterface } from 'node:readline';
  * @property {string} verb
  * @property {string} requestURI
  * @property {{ readonly username: string }} user
- * @property {{ readonly resource?: string, readonly subresource?: string, readonly name?: string }} [objectRef]
+ * @property {{ readonly apiGroup?: string, readonly resource?: string, readonly subresource?: string, readonly namespace?: string, readonly name?: string }} [objectRef]
+ * @property {{ readonly code?: number }} [responseStatus]
  * @property {string} requestReceivedTimestamp with microseconds
  */
 
@@ -23,19 +24,48 @@ import { createInterface } from 'node:readline';
  * @property {number} at milliseconds since the epoch, when the server received it
  * @property {boolean} watch
  * @property {string} what verb and resource, as in `patch runtimepools/status`; verb and path of what is no resource
+ * @property {number} code of the answer
+ * @property {ApiTarget} [target] undefined for what is no resource
+ */
+
+/**
+ * What a right must cover for a request to be allowed.
+ *
+ * @typedef {object} ApiTarget
+ * @property {string} verb
+ * @property {string} resource with group and subresource, as in `core.orka.ai/runtimepools/status`, or `secrets`
+ * @property {string} namespace `''` for what is in none, a Namespace among it
+ * @property {string} name `''` for a list, and for a creation
  */
 
 /**
  * @param {AuditEvent} event
  * @returns {ApiRequest | undefined} undefined for the second line of a watch, and for what ended in no answer
  */
-function requestOf({ stage, verb, requestURI, objectRef, requestReceivedTimestamp }) {
+function requestOf({ stage, verb, requestURI, objectRef, responseStatus, requestReceivedTimestamp }) {
   const watch = verb === 'watch';
   // A watch is told twice, when it begins and when it ends; everything else once.
   if (stage !== (watch ? 'ResponseStarted' : 'ResponseComplete')) return undefined;
+  const target = targetOf(verb, objectRef);
   const { resource, subresource } = objectRef ?? {};
-  const target = resource === undefined ? requestURI.replace(/\?.*/, '') : [resource, subresource].filter(Boolean).join('/');
-  return { at: Date.parse(requestReceivedTimestamp), watch, what: `${verb} ${target}` };
+  const what = target ? [resource, subresource].filter(Boolean).join('/') : requestURI.replace(/\?.*/, '');
+  return {
+    at: Date.parse(requestReceivedTimestamp),
+    watch,
+    what: `${verb} ${what}`,
+    code: responseStatus?.code ?? 0,
+    ...(target ? { target } : {}),
+  };
+}
+
+/** @param {string} verb @param {AuditEvent['objectRef']} objectRef @returns {ApiTarget | undefined} */
+function targetOf(verb, { apiGroup, resource, subresource, namespace = '', name = '' } = {}) {
+  if (resource === undefined) return undefined;
+  // The server names a Namespace as the namespace of a request for itself.
+  const scope = resource === 'namespaces' ? '' : namespace;
+  // What a client names itself is in the log, and in no rule: the right is checked before the body is read.
+  const of = verb === 'create' && subresource === undefined ? '' : name;
+  return { verb, resource: [apiGroup, resource, subresource].filter(Boolean).join('/'), namespace: scope, name: of };
 }
 
 /**
