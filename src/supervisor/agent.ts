@@ -10,6 +10,8 @@ import type { ProcessOwner } from './processes.js';
 
 export interface AgentOptions extends ChildOptions {
   readonly authMethod?: string | undefined;
+  /** See {@link Agent.literal}. */
+  readonly literal?: ((text: string) => string) | undefined;
   /** Names of the session that the agent may repeat to its own telemetry; nothing depends on them. */
   readonly session: { readonly runtimeSessionID: string; readonly generation: number; readonly profileDigest: string };
   /** Bytes of one message. */
@@ -27,6 +29,8 @@ interface AgentListener {
 export interface Agent {
   readonly providerSessionID: string;
   readonly owner: ProcessOwner;
+  /** A text that the agent takes as it is, and not as a command to itself. */
+  readonly literal: (text: string) => string;
   /** Sends a prompt. `written` resolves at the acceptance boundary: from then on the agent may act. */
   readonly prompt: (
     content: readonly Json[],
@@ -66,6 +70,7 @@ export async function startAgent(options: AgentOptions, started: (child: Child) 
   return {
     providerSessionID,
     owner: child.owner,
+    literal: options.literal ?? ((text) => text),
     prompt: (content, next) => {
       listener = next;
       return connection.request('session/prompt', { sessionId: providerSessionID, prompt: content });

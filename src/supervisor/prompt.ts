@@ -62,7 +62,7 @@ const joinUpTo = 8 * 1024;
 export async function startPrompt(session: Session, request: StartPromptRequest, deps: PromptDeps): Promise<PromptRun> {
   const { limits, agent, route, response, redact } = deps;
   const { metadata } = request;
-  const content = request.input.content.map(promptBlock);
+  const content = request.input.content.map((block) => promptBlock(block, agent.literal));
   const startedAt = instant(Date.now());
   const settled = deferred<undefined>();
   const writer = createEventWriter(response, identityOf(session, request), limits);
@@ -261,8 +261,8 @@ function identityOf({ fence }: Session, { metadata }: StartPromptRequest) {
   };
 }
 
-function promptBlock(block: ContentBlock): Json {
-  if (block.type === 'text' && block.text !== undefined) return { type: 'text', text: block.text };
+function promptBlock(block: ContentBlock, literal: (text: string) => string): Json {
+  if (block.type === 'text' && block.text !== undefined) return { type: 'text', text: literal(block.text) };
   if (block.type === 'resource_link' && block.uri !== undefined)
     return {
       type: 'resource_link',

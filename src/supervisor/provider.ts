@@ -24,6 +24,8 @@ export interface Provider {
   readonly files: (session: ProviderSession) => Readonly<Record<string, string>>;
   /** Variables beyond those that every session has. */
   readonly env: (session: ProviderSession) => Readonly<Record<string, string>>;
+  /** A text that the agent takes as it is, and not as a command to itself. @default the text */
+  readonly literal?: (text: string) => string;
   /** Requests that reach the upstream: `METHOD /path`, and whether one counts as a turn. */
   readonly routes: Readonly<Record<string, { readonly inference: boolean }>>;
 }

@@ -133,6 +133,7 @@ export async function openSession(session: Session, host: SessionHost): Promise<
       {
         command: provider.command,
         authMethod: provider.authMethod,
+        literal: provider.literal,
         cwd: folder.workspace,
         env: { ...environment(folder), ...provider.env(about) },
         identity,

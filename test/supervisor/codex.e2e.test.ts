@@ -143,6 +143,19 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
     }
   }, 60_000);
 
+  test('asks the model about a prompt that looks like a command of the agent', async () => {
+    const it = await startRealSupervisor(modules);
+    try {
+      it.fixture.say('ORKA_MARKER_OK');
+      const { fence, task } = await ready(it);
+      const end = (await prompt(it, fence, task, '/status Do it')).at(-1)!;
+      expect(end).toMatchObject({ type: 'completed', payload: { result: { content: [{ text: 'ORKA_MARKER_OK' }] } } });
+      expect(it.fixture.requests.at(-1)?.body).toContain('/status Do it');
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
   test('ends a prompt that calls the model more often than it may', async () => {
     const it = await startRealSupervisor(modules, { maxTurns: 1 });
     try {
@@ -157,14 +170,19 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
   }, 60_000);
 });
 
-async function prompt({ client }: RealSupervisor, fence: Fence, task: TaskOrders): Promise<readonly PromptEvent[]> {
+async function prompt(
+  { client }: RealSupervisor,
+  fence: Fence,
+  task: TaskOrders,
+  text = 'Do it',
+): Promise<readonly PromptEvent[]> {
   const lease = task.lease();
   const { limits } = await client.capabilities();
   const stream = await client.prompt(task.operation('start-prompt', fence, { prompt: true }), {
     runtimeSessionID: task.runtimeSessionID,
     lease,
     mcpAuthorization: task.authorization(lease),
-    input: { content: [{ type: 'text', text: 'Do it' }] },
+    input: { content: [{ type: 'text', text }] },
     limits,
   });
   return collect(stream);
