@@ -1,4 +1,4 @@
-import type { RuntimeProfileSpec } from '../api/index.js';
+import type { RuntimePool, RuntimeProfileSpec } from '../api/index.js';
 import { authSecretSuffix, baseName, childName, poolKey, providerSecretSuffix, workspaceNames } from './names.js';
 
 /**
@@ -61,6 +61,18 @@ export interface PoolIdentity {
   readonly generation: number;
   readonly trustNamespace: string;
   readonly profile: RuntimeProfileSpec;
+}
+
+/** Identity of a pool as it is stored. */
+export function identityOfPool({ metadata, spec }: RuntimePool): PoolIdentity {
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    generation: metadata.generation ?? 0,
+    trustNamespace: spec.trustDomain.namespace,
+    profile: spec.runtime.profile,
+  };
 }
 
 /** What changes with the controller and the provider's token, not with the pool. */

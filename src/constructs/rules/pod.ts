@@ -110,10 +110,7 @@ const claimNames = (templates: readonly VolumeClaimTemplate[] | null | undefined
   (templates ?? []).map(({ metadata }) => (metadata as { readonly name?: string } | undefined)?.name ?? '');
 
 /** Names of volume claim templates: each becomes a volume of the Pod and a part of a claim's name. */
-export function badClaimTemplates(
-  templates: readonly VolumeClaimTemplate[] | null | undefined,
-  field: string,
-): Broken | undefined {
+function badClaimTemplates(templates: readonly VolumeClaimTemplate[] | null | undefined, field: string): Broken | undefined {
   const names = claimNames(templates);
   const bad = names.findIndex((name) => !isDnsLabel(name));
   if (bad >= 0)
@@ -123,6 +120,14 @@ export function badClaimTemplates(
 }
 
 /** About all kinds that have volume claim templates. */
+export const claimNamesRule: Rule<Manifest> = {
+  id: 'volume-claims/names',
+  kind: 'provider',
+  because: 'the API accepts any name; the Sandbox then stays ReconcilerError, a claim VolumeClaimTemplatesError',
+  source: 'provider.md §5.4',
+  check: (object) => badClaimTemplates(specOf(object).volumeClaimTemplates, 'spec.volumeClaimTemplates'),
+};
+
 export const claimSpecRule: Rule<Manifest> = {
   id: 'volume-claims/spec',
   kind: 'provider',
@@ -333,13 +338,7 @@ export const podRules: readonly Rule<Manifest>[] = [
       return lost && { ...lost, allowed: 'nothing, before the API server knows the field' };
     },
   },
-  {
-    id: 'volume-claims/names',
-    kind: 'provider',
-    because: 'the API accepts any name; the Sandbox then stays ReconcilerError, a claim VolumeClaimTemplatesError',
-    source: 'provider.md §5.4',
-    check: (object) => badClaimTemplates(specOf(object).volumeClaimTemplates, 'spec.volumeClaimTemplates'),
-  },
+  claimNamesRule,
   claimSpecRule,
 ];
 

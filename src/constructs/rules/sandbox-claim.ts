@@ -1,7 +1,7 @@
 import type { Manifest } from '../../api/index.js';
 import type { SandboxClaimProps } from '../sandbox-claim.js';
 import { badAnnotation, badLabel, firstTwice, identityRules, isServiceName } from './names.js';
-import { badClaimTemplates, claimSpecRule, isVariableName, podNameRule } from './pod.js';
+import { claimNamesRule, claimSpecRule, isVariableName, podNameRule } from './pod.js';
 import type { Broken, Rule } from './rule.js';
 
 export type ClaimSpec = Pick<SandboxClaimProps, 'lifecycle' | 'additionalPodMetadata' | 'env' | 'volumeClaimTemplates'> & {
@@ -159,13 +159,7 @@ export const sandboxClaimRules: readonly Rule<Manifest>[] = [
         ? undefined
         : { field: `metadata.annotations[${binding}]`, found: annotations[binding], allowed: 'nothing' },
   },
-  {
-    id: 'volume-claims/names',
-    kind: 'provider',
-    because: 'the API accepts any name; the Sandbox then stays ReconcilerError, a claim VolumeClaimTemplatesError',
-    source: 'provider.md §5.4',
-    check: (object) => badClaimTemplates(specOf(object).volumeClaimTemplates, 'spec.volumeClaimTemplates'),
-  },
+  claimNamesRule,
   claimSpecRule,
   podNameRule,
   namePolicy,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Manifest } from '../../api/index.js';
 import { isOwned } from '../../domain/attestation.js';
-import { resolveFacts } from '../../domain/facts.js';
+import { identityOfPool, resolveFacts } from '../../domain/facts.js';
 import { frozenByPool } from '../../domain/frozen.js';
 import { authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
 import { bootstrapPublicKey } from '../../harness/bootstrap.js';
@@ -89,20 +89,12 @@ function shapesOf(
   compiled: CompiledPool,
   made: { readonly token: TokenMaterial; readonly nonce: string; readonly publicKey: string },
 ): readonly Manifest[] {
-  const { metadata, spec } = o.pool;
   const facts = resolveFacts(
-    {
-      namespace: metadata.namespace ?? '',
-      name: metadata.name,
-      uid: metadata.uid ?? '',
-      generation: metadata.generation ?? 0,
-      trustNamespace: spec.trustDomain.namespace,
-      profile: spec.runtime.profile,
-    },
+    identityOfPool(o.pool),
     { controllerEpoch: options.epoch, tokenGeneration: made.token.generation },
     { authSecret: suffix(), providerSecret: suffix(), nonce: made.nonce, publicKey: made.publicKey },
   );
-  return instantiate(compiled, facts, frozenByPool(spec)).secrets.map(({ manifest }) => manifest);
+  return instantiate(compiled, facts, frozenByPool(o.pool.spec)).secrets.map(({ manifest }) => manifest);
 }
 
 function withData(shape: Manifest, values: Readonly<Record<string, string>>): Manifest {

@@ -1,6 +1,6 @@
 import type { Manifest, RuntimePool, RuntimePoolClassSpec, Task } from '../../api/index.js';
 import { attest, claimMatches, isOwned } from '../../domain/attestation.js';
-import { resolveFacts } from '../../domain/facts.js';
+import { identityOfPool, resolveFacts } from '../../domain/facts.js';
 import { frozenByPool } from '../../domain/frozen.js';
 import { annotationKeys, authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
 import { baseName, poolKey, workspaceNames } from '../../domain/names.js';
@@ -171,17 +171,8 @@ function render(
   material: AuthMaterial,
   token: TokenMaterial,
 ): RenderedPool {
-  const { metadata, spec } = pool;
-  const identity = {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    generation: metadata.generation ?? 0,
-    trustNamespace: spec.trustDomain.namespace,
-    profile: spec.runtime.profile,
-  };
   const facts = resolveFacts(
-    identity,
+    identityOfPool(pool),
     { controllerEpoch: epoch, tokenGeneration: token.generation },
     {
       authSecret: { name: material.secretName },
@@ -190,7 +181,7 @@ function render(
       publicKey: material.publicKey,
     },
   );
-  return instantiate(compiled, facts, frozenByPool(spec));
+  return instantiate(compiled, facts, frozenByPool(pool.spec));
 }
 
 function isolationState(world: World, wanted: Manifest, own: (object: Manifest) => boolean): IsolationObject {
