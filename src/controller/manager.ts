@@ -5,7 +5,7 @@ import { labelKeys } from '../domain/labels.js';
 import type { ClusterAccess } from '../kube/access.js';
 import { createClient, get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
-import { systemClock } from '../kube/clock.js';
+import { systemClock, timestamp } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
 import type { KubeEvent, Recorder } from '../kube/events.js';
 import { KubeError } from '../kube/errors.js';
@@ -27,7 +27,6 @@ import { createPoolReconciler } from './pool/reconcile.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
 import { createTaskReconciler } from './task/reconcile.js';
-import { timestamp } from './task/status.js';
 import { poolOf, watchedKinds, watchWorld } from './world.js';
 import type { WatchedName, World } from './world.js';
 

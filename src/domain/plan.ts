@@ -1,6 +1,6 @@
 import type { Agent, ProviderKind, RuntimePoolClassSpec, Task, WorkspaceIntent } from '../api/index.js';
 import type { Finding } from '../lib/errors.js';
-import { isPinnedImage } from '../lib/kubernetes-names.js';
+import { isPinnedImage, isUnbuiltImage } from '../lib/kubernetes-names.js';
 import { resolveBinding } from './binding.js';
 import type { WorkspaceBinding } from './binding.js';
 import { approvalPolicyDigest, mcpConfigurationDigest, toolPolicyDigest } from './digests.js';
@@ -224,5 +224,5 @@ export function nameOf(
 
 /** By a digest that is one. */
 export function isPinned(image: string): boolean {
-  return isPinnedImage(image) && !/@sha256:0{64}$/.test(image);
+  return isPinnedImage(image) && !isUnbuiltImage(image);
 }

@@ -39,6 +39,11 @@ export function sleep(clock: Clock, wait: number, signal: AbortSignal): Promise<
   });
 }
 
+/** RFC 3339 to the second, as `Time` fields of a status have it. */
+export function timestamp(since1970: number): string {
+  return new Date(since1970).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
 /** RFC 3339 with six digits of a second, as `MicroTime` fields want it. With the three of `Date` the API server answers 400. */
 export function microTime(since1970: number): string {
   return `${new Date(since1970).toISOString().slice(0, -1)}000Z`;

@@ -23,3 +23,6 @@ export function isQualifiedName(text: string): boolean {
 
 /** `<name>@sha256:<digest>`; a tag can move. */
 export const isPinnedImage = (text: string): boolean => pinnedImage.test(text);
+
+/** Pinned by a digest of zeros, which stands for an image that was not built. */
+export const isUnbuiltImage = (text: string): boolean => /@sha256:0{64}$/.test(text);

@@ -2,6 +2,7 @@ import { patterns, runtimePoolClassKind, runtimePoolKind, validate } from '../..
 import type { Kind, Manifest, RuntimePoolClassSpec } from '../../api/index.js';
 import { badLabel } from './names.js';
 import type { Broken, Rule } from './rule.js';
+import { isUnbuiltImage } from '../../lib/kubernetes-names.js';
 
 /** An object of ours must be what its schema says, CEL rules included; the API server would say the same, later. */
 function valid(id: string, kind: Kind<unknown>): Rule<Manifest> {
@@ -39,7 +40,7 @@ export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
     because: 'an all-zero digest is a place-holder for an image that was not built',
     source: 'workload.md §2.7',
     check: ({ runtime: { image } }) =>
-      /@sha256:0{64}$/.test(image)
+      isUnbuiltImage(image)
         ? { field: 'spec.runtime.image', found: image, allowed: 'the digest of an image that exists' }
         : undefined,
   },

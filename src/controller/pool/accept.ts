@@ -4,6 +4,7 @@ import type { DeployedIdentity } from '../../domain/deployed.js';
 import type { Capabilities, Status } from '../../harness/introspection.js';
 import { isStrictlyGoverned } from '../../harness/introspection.js';
 import type { Finding } from '../../lib/errors.js';
+import { timestamp } from '../../kube/clock.js';
 import { equalJson } from '../../lib/json.js';
 import type { PodView } from './observation.js';
 
@@ -59,6 +60,6 @@ export function activeInstance(pod: PodView, identity: DeployedIdentity, { fence
     profileDigest: fence.runtimeProfileDigest,
     profileDigestSchemaVersion: String(fence.profileDigestSchemaVersion),
     providerTokenGeneration: identity.tokenGeneration,
-    lastObservedTime: new Date(at).toISOString().replace(/\.\d+Z$/, 'Z'),
+    lastObservedTime: timestamp(at),
   };
 }

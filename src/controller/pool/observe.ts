@@ -1,3 +1,4 @@
+import { executionOutcomes } from '../../api/index.js';
 import type { Manifest, RuntimePool, RuntimePoolClassSpec, Task } from '../../api/index.js';
 import { attest, claimMatches, isOwned } from '../../domain/attestation.js';
 import { identityOfPool, resolveFacts } from '../../domain/facts.js';
@@ -260,7 +261,7 @@ function authenticated({ status }: RuntimePool, pods: readonly PodView[], { auth
   return material ? 'ready' : 'unread';
 }
 
-const settled: readonly string[] = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'];
+const settled: readonly string[] = executionOutcomes;
 
 /** Counts the Tasks of a pool. Source: workload.md §7.12. */
 function demandOf(pool: RuntimePool, tasks: Watched): Demand {

@@ -1,4 +1,5 @@
 import type { ActiveInstance, Condition, PoolCapacityStatus, RuntimePoolStatus } from '../../api/index.js';
+import { timestamp } from '../../kube/clock.js';
 import { equalJson } from '../../lib/json.js';
 import { cutBytes } from '../../lib/text.js';
 import { poolConditions } from './decision.js';
@@ -95,7 +96,7 @@ function conditionsOf(
       observedGeneration: generation,
       reason: next.reason,
       message: cut(next.message),
-      lastTransitionTime: moved ? new Date(now).toISOString().replace(/\.\d+Z$/, 'Z') : known.lastTransitionTime,
+      lastTransitionTime: moved ? timestamp(now) : known.lastTransitionTime,
     };
   });
 }

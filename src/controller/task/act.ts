@@ -7,6 +7,7 @@ import { attemptDigest, bind, freeze } from '../../domain/snapshot.js';
 import type { Thawed } from '../../domain/thaw.js';
 import { get } from '../../kube/client.js';
 import type { KubeClient } from '../../kube/client.js';
+import { timestamp } from '../../kube/clock.js';
 import type { Clock } from '../../kube/clock.js';
 import { create } from '../../kube/create.js';
 import { KubeError } from '../../kube/errors.js';
@@ -23,7 +24,7 @@ import type { TaskObservation } from './observation.js';
 import { promptSource } from './observe.js';
 import { readReceipt } from './result.js';
 import { readSnapshot, storeSnapshot } from './snapshot-secret.js';
-import { ended, timestamp, undelivered } from './status.js';
+import { ended, undelivered } from './status.js';
 import { patchTask, writeTaskStatus } from './write.js';
 
 export interface TaskActOptions {

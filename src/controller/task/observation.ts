@@ -1,3 +1,4 @@
+import { executionOutcomes } from '../../api/index.js';
 import type { Agent, RuntimePool, Task } from '../../api/index.js';
 import type { Hosting } from '../../domain/admission/rule.js';
 import type { Thawed } from '../../domain/thaw.js';
@@ -30,7 +31,7 @@ export interface TaskObservation {
 }
 
 /** States after which nothing is sent any more. */
-const terminal: readonly string[] = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'];
+const terminal: readonly string[] = executionOutcomes;
 
 export function isSettled({ status }: Task): boolean {
   return terminal.includes(status?.execution?.state ?? '') || ['Succeeded', 'Failed', 'Cancelled'].includes(status?.phase ?? '');

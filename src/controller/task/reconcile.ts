@@ -1,3 +1,4 @@
+import { executionOutcomes } from '../../api/index.js';
 import type { ActiveInstance, RuntimePool, Task, TaskStatus } from '../../api/index.js';
 import { labelKeys } from '../../domain/labels.js';
 import type { HarnessClient } from '../../harness/client.js';
@@ -332,7 +333,7 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
       client.close();
     }
     const digest = cleanupDigest(task, orders, instance);
-    await advance(task, ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'], ({ status }) => ({
+    await advance(task, executionOutcomes, ({ status }) => ({
       ...status,
       execution: { ...status?.execution, runtimeSessionCleanupDigest: digest },
     }));

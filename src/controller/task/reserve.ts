@@ -1,10 +1,10 @@
 import type { PoolReservation, RuntimePool } from '../../api/index.js';
 import type { KubeClient } from '../../kube/client.js';
+import { timestamp } from '../../kube/clock.js';
 import { mergePatch } from '../../kube/patch.js';
 import { mergeChange } from '../../lib/json.js';
 import { watchedKinds } from '../world.js';
 import type { World } from '../world.js';
-import { timestamp } from './status.js';
 
 export interface ReserveOptions {
   readonly client: KubeClient;

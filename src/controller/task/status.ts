@@ -1,11 +1,8 @@
+import { executionOutcomes } from '../../api/index.js';
 import type { ExecutionWorkspaceStatus, Task, TaskExecutionStatus, TaskPhase, TaskStatus } from '../../api/index.js';
+import { timestamp } from '../../kube/clock.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Ending } from './decision.js';
-
-/** RFC 3339 to the second, as status fields have it. */
-export function timestamp(now: number): string {
-  return new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
-}
 
 const cut = (text: string): string => cutBytes(text.trim(), 1_000, '...<truncated>');
 
@@ -39,7 +36,7 @@ function workspaceOf(
     },
   });
   if ((state === 'Running' || state === 'Settling') && phase === 'Pending') return next('Ready');
-  const over = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'].includes(state);
+  const over = executionOutcomes.some((outcome) => outcome === state);
   return over && (phase === 'Pending' || phase === 'Ready') ? next('Released') : {};
 }
 
