@@ -11,7 +11,6 @@ import type { KubeEvent, Recorder } from '../kube/events.js';
 import { KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
-import { mergePatch } from '../kube/patch.js';
 import { createTransport } from '../kube/transport.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
@@ -24,6 +23,7 @@ import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';
 import { createPoolReconciler } from './pool/reconcile.js';
+import { patchWatched } from './patch.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
 import { createTaskReconciler } from './task/reconcile.js';
@@ -295,19 +295,13 @@ async function writeClassStatus(
   const wanted = classes.statusChange(name, timestamp(systemClock.now()));
   const change = wanted && mergeChange((wanted.object['status'] ?? {}) as JsonObject, wanted.status);
   if (!change) return;
-  const { metadata } = wanted.object;
-  const { object } = await mergePatch(
+  await patchWatched(
     client,
-    { ...watchedKinds.classes, namespace: metadata.namespace ?? '', name },
+    world.classes,
+    wanted.object,
     { status: change },
-    {
-      manager: controllerName,
-      resourceVersion: metadata.resourceVersion ?? '',
-      subresource: 'status',
-      signal,
-    },
+    { manager: controllerName, subresource: 'status', signal },
   );
-  world.classes.wrote(object);
 }
 
 function observed(metrics: Metrics, { metadata, spec, status }: RuntimePool, before: PoolLifecycle | undefined): void {

@@ -1,10 +1,11 @@
-import type { Manifest, RuntimePool } from '../../api/index.js';
+import type { Manifest } from '../../api/index.js';
 import { annotationKeys, authSecretAnnotation, finalizers, isAuthSecretAnnotation } from '../../domain/labels.js';
 import { refOf } from '../../kube/client.js';
-import type { KubeClient, ObjectRef } from '../../kube/client.js';
+import type { KubeClient } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { remove } from '../../kube/remove.js';
 import type { CompiledPool } from '../../render/compile.js';
+import { refIn } from '../patch.js';
 import type { World } from '../world.js';
 import { annotatePool, patchPool } from './annotate.js';
 import { attestInstance } from './attest.js';
@@ -27,7 +28,6 @@ export interface PoolActOptions {
   readonly runtimeNamespace: string;
   readonly epoch: number;
   readonly clock: Clock;
-  readonly refOf: (pool: RuntimePool) => ObjectRef;
 }
 
 /** What one effect works with. */
@@ -165,7 +165,7 @@ async function removeAll({ options, signal }: PoolWork, objects: readonly Manife
 
 async function deletePool({ o, options, signal }: PoolWork): Promise<void> {
   const { uid = '', resourceVersion } = o.pool.metadata;
-  await remove(options.client, options.refOf(o.pool), {
+  await remove(options.client, refIn(options.world.pools, o.pool), {
     uid,
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
     propagation: 'Background',

@@ -1,5 +1,5 @@
-import { mergePatch } from '../../kube/patch.js';
 import type { JsonObject } from '../../lib/json.js';
+import { patchWatched } from '../patch.js';
 import type { PoolWork } from './act.js';
 
 /** Writes annotations of the pool; `null` removes one. A pool that was written since is a `conflict`. */
@@ -9,11 +9,5 @@ export async function annotatePool(work: PoolWork, annotations: Readonly<Record<
 
 /** Changes the main object of the pool. */
 export async function patchPool({ o, options, signal }: PoolWork, change: JsonObject): Promise<void> {
-  const { pool } = o;
-  const { object } = await mergePatch(options.client, options.refOf(pool), change, {
-    manager: options.statusManager,
-    resourceVersion: pool.metadata.resourceVersion ?? '',
-    signal,
-  });
-  options.world.pools.wrote(object);
+  await patchWatched(options.client, options.world.pools, o.pool, change, { manager: options.statusManager, signal });
 }

@@ -1,9 +1,8 @@
 import type { Manifest, PoolLifecycle, RuntimePool } from '../../api/index.js';
-import { watchedKinds } from '../world.js';
+import { patchWatched } from '../patch.js';
 import type { Classes } from '../classes.js';
 import { KubeError } from '../../kube/errors.js';
 import type { KubeEvent } from '../../kube/events.js';
-import { mergePatch } from '../../kube/patch.js';
 import type { WorkResult } from '../../kube/workqueue.js';
 import { mergeChange } from '../../lib/json.js';
 import type { JsonObject } from '../../lib/json.js';
@@ -19,7 +18,7 @@ import type { PoolObservation } from './observation.js';
 import { observePool } from './observe.js';
 import { nextStatus } from './status.js';
 
-export interface PoolReconcilerOptions extends Omit<PoolActOptions, 'refOf'> {
+export interface PoolReconcilerOptions extends PoolActOptions {
   readonly classes: Classes;
   /** The operator's switch for the provider. */
   readonly enabled: boolean;
@@ -46,10 +45,6 @@ const forgivenAfter = 300_000;
 /** Runs pools: observe, decide, write the status, act, and again, until nothing is to be done at once. */
 export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconciler {
   const memories = new Map<string, { readonly uid: string; readonly memory: PoolMemory }>();
-  const act: PoolActOptions = {
-    ...options,
-    refOf: ({ metadata }) => ({ ...watchedKinds.pools, namespace: metadata.namespace ?? '', name: metadata.name }),
-  };
 
   /** What is remembered of the pool of that name belongs to that pool only, not to another of its name. */
   function memoryOf(key: string): PoolMemory {
@@ -94,7 +89,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       }
       last = decision.effect.do;
       const work: PoolWork = {
-        options: act,
+        options,
         // What was decided on, and our own status: an effect on a pool that someone else wrote since is a conflict.
         o: { ...o, pool },
         compiled: o.poolClass.state === 'ready' ? o.poolClass.compiled : undefined,
@@ -127,18 +122,17 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
     const after = nextStatus(o, intent, options.clock.now());
     const change = mergeChange(before, after);
     if (!change) return o.pool;
-    const { object } = await mergePatch(
+    const object = await patchWatched(
       options.client,
-      act.refOf(o.pool),
+      options.world.pools,
+      o.pool,
       { status: change },
       {
         manager: options.statusManager,
-        resourceVersion: o.pool.metadata.resourceVersion ?? '',
         subresource: 'status',
         signal,
       },
     );
-    options.world.pools.wrote(object);
     options.onStatus(object as unknown as RuntimePool, o.pool.status?.lifecycle);
     if (o.pool.status?.lifecycle !== intent.lifecycle) tell(object, intent);
     return object as unknown as RuntimePool;

@@ -12,10 +12,10 @@ import type { Clock } from '../../kube/clock.js';
 import { create } from '../../kube/create.js';
 import { KubeError } from '../../kube/errors.js';
 import type { KubeEvent } from '../../kube/events.js';
-import { mergePatch } from '../../kube/patch.js';
 import type { JsonObject } from '../../lib/json.js';
 import { isObject } from '../../lib/json.js';
 import { renderRuntimePool } from '../../render/runtime-pool.js';
+import { patchWatched } from '../patch.js';
 import { watchedKinds } from '../world.js';
 import type { World } from '../world.js';
 import type { TaskEffect } from './decision.js';
@@ -227,17 +227,11 @@ async function queue(work: TaskWork, recovered: boolean): Promise<void> {
 async function ensurePool({ o, options, signal }: TaskWork, { plan }: Thawed): Promise<RuntimePool | undefined> {
   const found = o.pool ?? (await createPool({ o, options, signal }, plan));
   if (!found || found.spec.desiredReplicas === 1 || found.metadata.deletionTimestamp !== undefined) return found;
-  const { name, namespace = '', resourceVersion = '' } = found.metadata;
   const change = {
     metadata: { annotations: { [annotationKeys.lastDemandAt]: instantNow(options.clock) } },
     spec: { desiredReplicas: 1 },
   };
-  const { object } = await mergePatch(options.client, { ...watchedKinds.pools, namespace, name }, change, {
-    manager: options.manager,
-    resourceVersion,
-    signal,
-  });
-  options.world.pools.wrote(object);
+  const object = await patchWatched(options.client, options.world.pools, found, change, { manager: options.manager, signal });
   return object as unknown as RuntimePool;
 }
 

@@ -1,9 +1,8 @@
 import type { PoolReservation, RuntimePool } from '../../api/index.js';
 import type { KubeClient } from '../../kube/client.js';
 import { timestamp } from '../../kube/clock.js';
-import { mergePatch } from '../../kube/patch.js';
 import { mergeChange } from '../../lib/json.js';
-import { watchedKinds } from '../world.js';
+import { patchWatched } from '../patch.js';
 import type { World } from '../world.js';
 
 export interface ReserveOptions {
@@ -122,19 +121,13 @@ async function write(
           ),
         }),
   };
-  const { namespace = '', name, resourceVersion = '' } = pool.metadata;
   const change = mergeChange(before, after);
-  const { object } = await mergePatch(
+  const object = await patchWatched(
     client,
-    { ...watchedKinds.pools, namespace, name },
+    world.pools,
+    pool,
     { status: change ?? {} },
-    {
-      manager,
-      resourceVersion,
-      subresource: 'status',
-      ...(signal ? { signal } : {}),
-    },
+    { manager, subresource: 'status', signal },
   );
-  world.pools.wrote(object);
   return object as unknown as RuntimePool;
 }

@@ -1,13 +1,8 @@
 import type { Manifest, Task, TaskStatus } from '../../api/index.js';
-import { mergePatch } from '../../kube/patch.js';
 import { mergeChange } from '../../lib/json.js';
 import type { JsonObject } from '../../lib/json.js';
-import { watchedKinds } from '../world.js';
+import { patchWatched } from '../patch.js';
 import type { TaskActOptions } from './act.js';
-
-function refOfTask({ metadata }: Task) {
-  return { ...watchedKinds.tasks, namespace: metadata.namespace ?? '', name: metadata.name };
-}
 
 /**
  * Writes the status that was made of exactly this Task; a Task that was written since is a `conflict`, and is decided on anew.
@@ -21,18 +16,7 @@ export async function writeTaskStatus(
 ): Promise<Task> {
   const change = mergeChange(task.status ?? {}, status);
   if (!change) return task;
-  const { object } = await mergePatch(
-    client,
-    refOfTask(task),
-    { status: change },
-    {
-      manager,
-      resourceVersion: task.metadata.resourceVersion ?? '',
-      subresource: 'status',
-      ...(signal ? { signal } : {}),
-    },
-  );
-  world.tasks.wrote(object);
+  const object = await patchWatched(client, world.tasks, task, { status: change }, { manager, subresource: 'status', signal });
   return object as unknown as Task;
 }
 
@@ -43,18 +27,8 @@ export async function patchTask(
   metadata: JsonObject,
   signal: AbortSignal,
 ): Promise<Manifest> {
-  const { object } = await mergePatch(
-    client,
-    refOfTask(task),
-    { metadata },
-    {
-      manager,
-      resourceVersion: task.metadata.resourceVersion ?? '',
-      signal,
-    },
-  );
+  const object = await patchWatched(client, world.tasks, task, { metadata }, { manager, signal });
   const { deletionTimestamp, finalizers = [] } = object.metadata;
   if (deletionTimestamp !== undefined && finalizers.length === 0) world.tasks.removed(object);
-  else world.tasks.wrote(object);
   return object;
 }
