@@ -23,6 +23,7 @@ import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';
 import { createPoolReconciler } from './pool/reconcile.js';
+import type { EffectObserver } from './pool/reconcile.js';
 import { patchWatched } from './patch.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
@@ -48,12 +49,22 @@ interface Leading {
   readonly stop: () => Promise<void>;
 }
 
+/** For whoever wants to see, or to end, a controller at an exact step. */
+export interface ControllerHooks {
+  /** @default nothing */
+  readonly onEffect?: EffectObserver;
+}
+
 /**
  * Runs until a signal, or the loss of its leadership, ends it. Watches while it waits to lead, so that it can begin at once; writes only while
  * it leads.
  * @returns the exit code: 0 after a signal, 1 after the leadership was lost
  */
-export async function runController(settings: ControllerSettings, access: ClusterAccess): Promise<number> {
+export async function runController(
+  settings: ControllerSettings,
+  access: ClusterAccess,
+  { onEffect = () => undefined }: ControllerHooks = {},
+): Promise<number> {
   const log = createLog();
   const metrics = createMetrics();
   const client = createClient(
@@ -112,7 +123,7 @@ export async function runController(settings: ControllerSettings, access: Cluste
     if (!ended.signal.aborted) {
       log.info('leads', { epoch: leadership.epoch });
       metrics.leading(controllerName, true);
-      leading = lead({ settings, client, world: watched.world, leadership, log, metrics });
+      leading = lead({ settings, client, world: watched.world, leadership, log, metrics, onEffect });
       await over;
     }
   }
@@ -132,10 +143,11 @@ interface LeadOptions {
   readonly leadership: Leadership;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly onEffect: EffectObserver;
 }
 
 /** Begins to write. Everything that is there is looked at once. */
-function lead({ settings, client, world, leadership, log, metrics }: LeadOptions): Leading {
+function lead({ settings, client, world, leadership, log, metrics, onEffect }: LeadOptions): Leading {
   const { epoch, signal } = leadership;
   const recorder = createRecorder(client, {
     manager: controllerName,
@@ -169,6 +181,10 @@ function lead({ settings, client, world, leadership, log, metrics }: LeadOptions
     enabled: settings.gates.agentSandbox,
     idleTtl: settings.idlePoolTtl,
     onStatus: (pool, before) => observed(metrics, pool, before),
+    onEffect: (effect, phase) => {
+      if (phase === 'performed') metrics.poolEffect(effect);
+      onEffect(effect, phase);
+    },
   });
   const uids = new Map<string, string>();
   const tasks = createTaskReconciler({

@@ -2,6 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { admissionStates } from '../api/runtime-pool.js';
 import type { AdmissionState } from '../api/runtime-pool.js';
 import type { ExecutionOutcome } from '../api/task.js';
+import { poolEffects } from './pool/decision.js';
+import type { PoolEffectName } from './pool/decision.js';
 import type { WorkRun } from '../kube/workqueue.js';
 import type { Milliseconds } from '../lib/duration.js';
 
@@ -39,6 +41,8 @@ export interface Metrics {
   readonly poolScaledToZero: (pool: PoolRef) => void;
   /** When the deletion of a pool begins: its series end. */
   readonly poolGone: (pool: PoolRef) => void;
+  /** Once a pool's effect has been performed. */
+  readonly poolEffect: (effect: PoolEffectName) => void;
   readonly attemptEnded: (outcome: ExecutionOutcome) => void;
   readonly attemptPassed: (phase: AttemptPhase, took: Milliseconds) => void;
   /** All series, as a scrape wants them. */
@@ -153,7 +157,7 @@ function clusterMetrics(registers: Registry[]): Pick<Metrics, 'leading' | 'reque
 }
 
 /** Source: workload.md §7.14. */
-function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poolScaledToZero' | 'poolGone'> {
+function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poolScaledToZero' | 'poolGone' | 'poolEffect'> {
   const labelNames = ['namespace', 'name'] as const;
   const gauge = (name: string, help: string) => new Gauge({ name: `orka_acp_runtime_pool_${name}`, help, labelNames, registers });
   const desired = gauge('desired_replicas', 'Replicas that the pool should have.');
@@ -173,7 +177,17 @@ function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poo
     labelNames,
     registers,
   });
+  const effects = new Counter({
+    name: 'orka_workspaces_pool_effects_total',
+    help: 'Effects that were performed for pools, by kind.',
+    labelNames: ['effect'],
+    registers,
+  });
+  for (const effect of poolEffects) effects.inc({ effect }, 0);
   return {
+    poolEffect: (effect) => {
+      effects.inc({ effect });
+    },
     poolObserved: ({ namespace, name }, figures) => {
       const pool = { namespace, name };
       desired.set(pool, figures.desiredReplicas);

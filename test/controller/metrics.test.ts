@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../../src/controller/metrics.js';
 import type { Metrics, PoolFigures } from '../../src/controller/metrics.js';
+import { poolEffects } from '../../src/controller/pool/decision.js';
 import type { WorkRun } from '../../src/kube/workqueue.js';
 
 /** The samples that a scrape gets, without comments and buckets. */
@@ -72,6 +73,14 @@ describe('a queue', () => {
   });
 });
 
+test('every effect of pools is counted from zero', async () => {
+  const metrics = own();
+  metrics.poolEffect('seed');
+  const counted = await samples(metrics, 'orka_workspaces_pool_effects_total');
+  expect(Object.keys(counted).length).toBe(poolEffects.length);
+  expect(Object.values(counted).reduce((sum, value) => sum + value, 0)).toBe(1);
+});
+
 test('leadership is 1 while it lasts and 0 otherwise', async () => {
   const metrics = own();
   metrics.leading('lease', true);
@@ -110,7 +119,7 @@ describe('a pool', () => {
   test('has the series of the contract; its admission state is one of four', async () => {
     const metrics = own();
     metrics.poolObserved(pool, figures);
-    expect(await samples(metrics)).toEqual({
+    expect(await samples(metrics, 'orka_acp')).toEqual({
       [`${prefix}desired_replicas{${labels}}`]: 1,
       [`${prefix}ready_replicas{${labels}}`]: 1,
       [`${prefix}sessions_active{${labels}}`]: 1,
@@ -149,7 +158,7 @@ describe('a pool', () => {
     metrics.poolScaledToZero(pool);
     metrics.poolObserved({ ...pool, name: 'acp-2' }, figures);
     metrics.poolGone(pool);
-    const names = Object.keys(await samples(metrics));
+    const names = Object.keys(await samples(metrics, 'orka_acp'));
     expect(names).toHaveLength(10);
     expect(names.filter((name) => name.includes('acp-1'))).toEqual([]);
   });
@@ -183,7 +192,7 @@ test.each(['queued', 'serving', 'running', 'settling'] as const)('the phase %s i
 test('two sets of series do not meet', async () => {
   const [one, other] = [own(), own()];
   one.request('GET', 200);
-  expect(await samples(other)).toEqual({});
+  expect(await samples(other, 'rest_client')).toEqual({});
 });
 
 test('the series of the process are there by default', async () => {

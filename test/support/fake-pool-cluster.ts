@@ -314,6 +314,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
         idleTtl: 900_000,
         record: () => undefined,
         onStatus: () => undefined,
+        onEffect: () => undefined,
       }),
     run: async (reconciler, until, most = 60) => {
       for (let round = 0; round < most; round++) {

@@ -65,6 +65,31 @@ export type PoolEffect =
   | { readonly do: 'delete-pool' }
   | { readonly do: 'remove-finalizer' };
 
+export type PoolEffectName = PoolEffect['do'];
+
+/** Every effect that a pool can have: what a test of each of them enumerates, so that none is forgotten. */
+export const poolEffects = Object.keys({
+  'add-finalizer': true,
+  'read-credentials': true,
+  'create-credentials': true,
+  'retire-credentials': true,
+  'unbind-instance': true,
+  'read-instance-credentials': true,
+  ensure: true,
+  'record-template': true,
+  'create-claim': true,
+  'delete-claim': true,
+  attest: true,
+  'bind-instance': true,
+  seed: true,
+  probe: true,
+  drain: true,
+  remove: true,
+  'scale-to-zero': true,
+  'delete-pool': true,
+  'remove-finalizer': true,
+} satisfies Readonly<Record<PoolEffectName, true>>) as readonly PoolEffectName[];
+
 /** The next step: what the status should say now, what is done after it is written, or how long nothing need be done. */
 export interface PoolDecision {
   readonly status?: StatusIntent;

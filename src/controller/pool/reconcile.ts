@@ -9,7 +9,7 @@ import type { JsonObject } from '../../lib/json.js';
 import { perform } from './act.js';
 import type { Performed, PoolActOptions, PoolWork } from './act.js';
 import { decide } from './decide.js';
-import type { PoolEffect, StatusIntent } from './decision.js';
+import type { PoolEffect, PoolEffectName, StatusIntent } from './decision.js';
 import { ForeignObjectError } from './ensure.js';
 import { degraded } from './intents.js';
 import { createMemory, learnContainer } from './memory.js';
@@ -26,7 +26,11 @@ export interface PoolReconcilerOptions extends PoolActOptions {
   readonly record: (event: KubeEvent) => void;
   /** Told of each status that was written, and of the lifecycle before it. */
   readonly onStatus: (pool: RuntimePool, before: PoolLifecycle | undefined) => void;
+  readonly onEffect: EffectObserver;
 }
+
+/** Told of each effect before it begins, and again once it has been performed. */
+export type EffectObserver = (effect: PoolEffectName, phase: 'begins' | 'performed') => void;
 
 export interface PoolReconciler {
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<WorkResult>;
@@ -106,7 +110,9 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
   async function attempt(work: PoolWork, effect: PoolEffect): Promise<Performed> {
     const { memory } = work;
     try {
+      options.onEffect(effect.do, 'begins');
       const performed = await perform(work, effect);
+      options.onEffect(effect.do, 'performed');
       if (effect.do === 'delete-claim' && effect.warn) tellEnded(work.o.pool, effect.because);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
