@@ -72,8 +72,10 @@ export async function runController(
   );
   let leading: Leading | undefined;
   const watched = watchWorld(client, settings, {
-    onChange: (name, key, object) => {
-      if (leading) route(leading.queues, watched.world, name, key, object);
+    onChange: (name, key, before, after) => {
+      if (!leading) return;
+      // Whom it belonged to must look as well: its labels may be what was changed.
+      for (const object of [before, after]) if (object) route(leading.queues, watched.world, name, key, object);
     },
     onMissing: (name, missing) => {
       log.warn(missing ? 'kind is missing' : 'kind is served', { kind: watchedKinds[name].kind });

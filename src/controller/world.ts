@@ -39,23 +39,14 @@ export type WatchedName = keyof typeof watchedKinds;
 export type World = Readonly<Record<WatchedName, Watched>>;
 
 const inTaskNamespaces: readonly WatchedName[] = ['tasks', 'agents', 'pools'];
-/** Kinds whose objects carry our labels; Sandboxes are the provider's own. */
-const labelled: readonly WatchedName[] = [
-  'services',
-  'policies',
-  'budgets',
-  'secrets',
-  'templates',
-  'warmPools',
-  'claims',
-  'pods',
-];
+/** Kinds of which only what carries our labels is watched. A Sandbox is the provider's own, and a Pod that lost its labels is still a Pod. */
+const labelled: readonly WatchedName[] = ['services', 'policies', 'budgets', 'secrets', 'templates', 'warmPools', 'claims'];
 /** Without these there are no sandboxes at all. */
 export const providerKinds: readonly WatchedName[] = ['templates', 'warmPools', 'claims', 'sandboxes'];
 
 export interface WorldOptions {
   /** Something of a kind came, changed or went. */
-  readonly onChange: (name: WatchedName, key: string, object: Manifest) => void;
+  readonly onChange: (name: WatchedName, key: string, before: Manifest | undefined, after: Manifest | undefined) => void;
   readonly onMissing: (name: WatchedName, missing: boolean) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -81,8 +72,7 @@ export function watchWorld(
         ...(name === 'secrets' ? { keep: withoutData } : {}),
         onChange: (key, before, after) => {
           view.changed(key, before, after);
-          const object = after ?? before;
-          if (object) options.onChange(name, key, object);
+          options.onChange(name, key, before, after);
         },
         onMissing: (missing) => options.onMissing(name, missing),
         onError: options.onError,
@@ -128,12 +118,13 @@ function withoutData({ data: _data, stringData: _stringData, ...secret }: Manife
 
 /** Key of the pool that an object in the runtime namespace says it belongs to. A Sandbox says it in the labels of its Pod. */
 export function poolOf(object: Manifest): string | undefined {
-  const labels = object.kind === 'Sandbox' ? podLabelsOf(object) : (object.metadata.labels ?? {});
+  const labels = object.kind === 'Sandbox' ? labelsOfSandbox(object) : (object.metadata.labels ?? {});
   const [namespace, name] = [labels[labelKeys.poolNamespace], labels[labelKeys.poolName]];
   return namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
 }
 
-function podLabelsOf({ spec }: Manifest): Readonly<Record<string, string>> {
+/** Labels that its Pod gets. */
+export function labelsOfSandbox({ spec }: Manifest): Readonly<Record<string, string>> {
   const template = isObject(spec) ? spec['podTemplate'] : undefined;
   const metadata = isObject(template) ? template['metadata'] : undefined;
   const labels = isObject(metadata) ? metadata['labels'] : undefined;

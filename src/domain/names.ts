@@ -40,6 +40,13 @@ export function workspaceNames(base: string): Readonly<Record<'templateName' | '
   };
 }
 
+const policySuffixes = ['deny-all', 'control-in', 'dns-egress', 'provider-proxy-egress', 'controller-egress'] as const;
+
+/** Names of the NetworkPolicies that isolate a pool. Source: workload.md §3.6. */
+export function policyNames(base: string): readonly string[] {
+  return policySuffixes.map((suffix) => childName(base, suffix));
+}
+
 /** Suffix of a pool's auth Secret. Plain pools have none of the random characters; their names are deterministic. */
 export function authSecretSuffix(epoch: number, random?: string): string {
   return `auth-e${epoch}${random === undefined ? '' : `-${random}`}`;

@@ -201,6 +201,7 @@ export function statusDocument(of: { readonly uid: string; readonly boot?: strin
     activePrompts: [],
     pendingPermissions: [],
     pressure: { residentSessions: 0, activePrompts: 0, queuedAdmissions: 0, pendingPermissions: 0, liveDescendants: 0 },
+    sessionIdentityCapacity: { total: 10_000, remaining: 10_000, exhaustionReserve: 1 },
     timestamp: ago(0),
     ...of.change,
   };
@@ -210,6 +211,7 @@ export function statusDocument(of: { readonly uid: string; readonly boot?: strin
 export const probed = (change: Partial<Status> = {}, at = now): Exclude<Probe, { readonly error: string }> => ({
   podUid: pod.uid,
   at,
+  since: at,
   capabilities,
   status: statusDocument({ uid: pod.uid, change }),
 });
@@ -275,6 +277,8 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
       : undefined,
     sandbox: reached('materialized') ? sandbox : undefined,
     pods: reached('materialized') ? [pod] : [],
+    orphans: [],
+    unguarded: [],
     staleSecrets: [],
     remains: [],
     recorded: {
@@ -290,7 +294,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
       authenticated: reached('credentialed') ? 'ready' : 'unread',
       probe: reached('probed') ? probed() : undefined,
     },
-    recycling: { count: 0, at: 0 },
+    recycling: { count: 0, at: 0, because: '' },
   };
   return changes.reduce((o, change) => change(o), reached('serving') ? served(base) : base);
 }

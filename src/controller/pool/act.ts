@@ -10,6 +10,7 @@ import type { World } from '../world.js';
 import { annotatePool, patchPool } from './annotate.js';
 import { attestInstance } from './attest.js';
 import { createCredentials, readCredentials, readInstanceCredentials } from './credentials.js';
+import { isRecycled } from './decision.js';
 import type { PoolEffect } from './decision.js';
 import { createOwn, ensureObjects } from './ensure.js';
 import { drainInstance, probeInstance, seedInstance } from './instance.js';
@@ -81,8 +82,8 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
       options.world.claims.wrote(await createOwn(work, effect.claim));
       return 'watch';
     case 'delete-claim':
-      if ((await deleteClaim(work, effect.claim)) === 'requested' && effect.recycle)
-        memory.recycling = { count: memory.recycling.count + 1, at: options.clock.now() };
+      if ((await deleteClaim(work, effect.claim)) === 'requested' && isRecycled(effect.cause))
+        memory.recycling = { count: memory.recycling.count + 1, at: options.clock.now(), because: effect.because };
       return 'watch';
     case 'attest': {
       const before = memory.attested?.podUid;

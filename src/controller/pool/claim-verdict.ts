@@ -17,10 +17,14 @@ const hiddenRefusals = [
   'is invalid:',
 ];
 
+/** What a quota or an admission says; it may change its mind. */
+const blocks = ['exceeded quota', 'is forbidden', 'violates PodSecurity'];
+
 /** Reads a claim's Ready condition of its own generation; everything that may pass is `open`. Source: provider.md §4.1–4.3. */
 export function claimVerdict(claim: Manifest): ClaimVerdict {
   const status = isObject(claim['status']) ? claim['status'] : {};
   const conditions = Array.isArray(status['conditions']) ? (status['conditions'] as readonly Json[]) : [];
+  if (conditions.length === 0) return { state: 'unseen' };
   const ready = conditions.find((condition) => isObject(condition) && condition['type'] === 'Ready');
   if (!isObject(ready) || ready['status'] !== 'False' || ready['observedGeneration'] !== claim.metadata.generation)
     return { state: 'open' };
@@ -30,5 +34,6 @@ export function claimVerdict(claim: Manifest): ClaimVerdict {
   if (refusals.includes(reason)) return { state: 'refused', says };
   if (endings.includes(reason)) return { state: 'ended', says };
   if (reason === 'ReconcilerError' && hiddenRefusals.some((text) => message.includes(text))) return { state: 'refused', says };
+  if (reason === 'ReconcilerError' && blocks.some((text) => message.includes(text))) return { state: 'blocked', says };
   return hindrances.includes(reason) ? { state: 'open', says } : { state: 'open' };
 }

@@ -6,7 +6,8 @@ import { ambiguous, degraded } from './intents.js';
 import type { PoolObservation } from './observation.js';
 import { firstOf, heldReservations, isUnwanted, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
-import { isolationBroken, running } from './running.js';
+import { isolationBroken } from './preconditions.js';
+import { running } from './running.js';
 
 /**
  * The next step of a pool. Pure: same observation and time, same decision. The first rule that knows the situation decides.
@@ -50,8 +51,7 @@ const claimChanged: PoolRule = (o) =>
         effect: {
           do: 'delete-claim',
           claim: o.claim.live,
-          recycle: true,
-          warn: true,
+          cause: 'claim-changed',
           because: 'the claim was changed by someone else',
         },
       }

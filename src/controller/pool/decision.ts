@@ -29,6 +29,31 @@ export interface StatusIntent {
   >;
 }
 
+/** Why a sandbox was given up. It counts: the next one follows later and later. */
+export const recycleCauses = [
+  'claim-changed',
+  'claim-ended',
+  'claim-blocked',
+  'credentials-lost',
+  'template-changed',
+  'isolation-lost',
+  'cold-start',
+  'pod-ended',
+  'not-attested',
+  'instance-changed',
+  'seed-conflict',
+  'restarted',
+  'unhealthy',
+  'identity-capacity',
+] as const;
+export type RecycleCause = (typeof recycleCauses)[number];
+/** `planned`: drained, or never used. `unproven`: nobody knows whether it was quiet, which somebody should know. */
+export type EndCause = RecycleCause | 'planned' | 'unproven';
+
+export function isRecycled(cause: EndCause): cause is RecycleCause {
+  return recycleCauses.some((one) => one === cause);
+}
+
 /** One thing to be done. Each may be repeated: done twice it is as if done once. */
 export type PoolEffect =
   | { readonly do: 'add-finalizer' }
@@ -49,10 +74,7 @@ export type PoolEffect =
   | {
       readonly do: 'delete-claim';
       readonly claim: Manifest;
-      /** It counts as given up: the next one follows later and later. */
-      readonly recycle: boolean;
-      /** Somebody should know of it. */
-      readonly warn: boolean;
+      readonly cause: EndCause;
       readonly because: string;
     }
   | { readonly do: 'attest'; readonly pod: PodView }

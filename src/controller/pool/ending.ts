@@ -1,21 +1,37 @@
-import type { Manifest } from '../../api/index.js';
+import type { Manifest, PoolLifecycle } from '../../api/index.js';
 import { short } from '../../domain/digests.js';
+import { describeFinding } from '../../lib/errors.js';
 import { isQuiescent } from '../../harness/introspection.js';
-import type { PoolDecision } from './decision.js';
-import { degraded, draining, quiescent, stopped, stopping } from './intents.js';
+import { instanceProblem } from './accept.js';
+import type { PoolDecision, RecycleCause, StatusIntent } from './decision.js';
+import { degraded, drainTimedOut, draining, quiescent, reasoned, stopped, stopping } from './intents.js';
 import type { PodView, PoolObservation } from './observation.js';
-import { firstOf, heldReservations, isUnwanted } from './rule.js';
+import { goneSoon, recycled, startedAgain } from './recycle.js';
+import { firstOf, heldReservations, isUnwanted, sameContainer } from './rule.js';
 import type { PoolRule } from './rule.js';
 
-/** Milliseconds for which an instance that cannot be asked is waited for before it is ended without proof. */
+/** Milliseconds that an instance which cannot prove that it is quiet is waited for before it is ended all the same. */
 const unprovenAfter = 60_000;
-const nextLook = 250;
+/** Milliseconds between looks at a draining instance: at first, and when it takes its time. */
+const [soon, patient] = [250, 2_000];
+
+/** How an ending differs from others. */
+export interface EndPlan {
+  /** What the instance is told. */
+  readonly reason: string;
+  /** Why one that never took work is ended, if that counts as given up. @default it was planned */
+  readonly unused?: RecycleCause;
+  /** Reasons of AdmissionReady while it lasts. @default AdmissionClosed */
+  readonly admission?: Readonly<Partial<Record<PoolLifecycle, string>>>;
+  /** A drain that takes longer than the pool's cold start may is said. @default however long it takes */
+  readonly bounded?: boolean;
+}
 
 /**
  * How an instance ends: admission closes, the instance drains and says that it is quiet, that is recorded, and only then its claim is
  * deleted. One that was never admitted has nothing to drain. Source: workload.md §7.6b, §7.9–7.10.
  */
-export const ending: PoolRule = (o, now) => (isUnwanted(o) ? end(o, now, 'runtime_pool_scale_to_zero') : undefined);
+export const ending: PoolRule = (o, now) => (isUnwanted(o) ? end(o, now, { reason: 'runtime_pool_scale_to_zero' }) : undefined);
 
 /** The instance was started from another template than the one that is rendered now. Source: workload.md §7.5. */
 export const rollingOut: PoolRule = (o, now) => {
@@ -25,7 +41,7 @@ export const rollingOut: PoolRule = (o, now) => {
     const wanted = o.rendered?.workload.find(({ kind }) => kind === 'SandboxTemplate');
     return wanted && { effect: { do: 'ensure', objects: [{ wanted, live: o.template.live }] } };
   }
-  return end(o, now, `runtime_pool_rollout_${short(revision)}`);
+  return end(o, now, { reason: `runtime_pool_rollout_${short(revision)}`, bounded: true });
 };
 
 /** No claim, no Sandbox and no Pod. */
@@ -33,18 +49,37 @@ export function isGone({ claim, sandbox, pods }: PoolObservation): boolean {
   return !claim && !sandbox && pods.length === 0;
 }
 
-export function end(o: PoolObservation, now: number, reason: string): PoolDecision {
-  return (
-    firstOf([gone, going, workPending, neverAdmitted, instanceLost, unauthenticated, drained(reason)])(o, now) ?? {
-      status: draining('the instance is draining'),
-      wait: nextLook,
-    }
-  );
+export function isBeingDeleted({ pool }: PoolObservation): boolean {
+  return pool.metadata.deletionTimestamp !== undefined;
+}
+
+export function end(o: PoolObservation, now: number, plan: EndPlan): PoolDecision {
+  const steps = [gone, going, workPending, neverAdmitted(plan), instanceLost, restartedInPlace, unauthenticated, drained(plan)];
+  const decision = firstOf(steps)(o, now) ?? { status: draining('the instance is draining'), wait: nextLook(o, now) };
+  return decision.status ? { ...decision, status: said(o, now, plan, decision.status) } : decision;
+}
+
+function said(o: PoolObservation, now: number, { admission, bounded }: EndPlan, status: StatusIntent): StatusIntent {
+  if (bounded && status.lifecycle === 'Draining' && takesTooLong(o, now))
+    return drainTimedOut(`${status.message}; that takes longer than ${timeoutOf(o) / 1000} s`);
+  const reason = admission?.[status.lifecycle];
+  return reason === undefined ? status : reasoned(status, { AdmissionReady: reason });
+}
+
+function takesTooLong(o: PoolObservation, now: number): boolean {
+  const rollout = o.pool.status?.conditions?.find(({ type }) => type === 'RolloutReady');
+  if (rollout?.observedGeneration !== o.pool.metadata.generation) return false;
+  if (rollout?.reason === 'RolloutTimedOut') return true;
+  return rollout?.reason === 'RolloutDraining' && now - Date.parse(rollout.lastTransitionTime) >= timeoutOf(o);
+}
+
+function timeoutOf({ pool }: PoolObservation): number {
+  return (pool.spec.coldStartTimeoutSeconds ?? 120) * 1000;
 }
 
 const gone: PoolRule = (o, now) => {
   if (!isGone(o)) return undefined;
-  if (o.pool.metadata.deletionTimestamp !== undefined) return finalized(o);
+  if (isBeingDeleted(o)) return finalized(o);
   const idleFor = now - o.demand.lastAt;
   const recorded = o.pool.status;
   const atRest = recorded?.lifecycle === 'Stopped' && recorded.observedGeneration === o.pool.metadata.generation;
@@ -61,8 +96,12 @@ function finalized(o: PoolObservation): PoolDecision {
   return objects ? { effect: { do: 'remove', objects } } : { effect: { do: 'remove-finalizer' } };
 }
 
-const going: PoolRule = (o) =>
-  o.claim === undefined || o.claim.deleting ? { status: stopping('the sandbox is being deleted') } : undefined;
+/** What no claim holds any more is ended by nobody else. */
+const going: PoolRule = (o) => {
+  if (o.claim && !o.claim.deleting) return undefined;
+  const decision = goneSoon(o, 'the sandbox is being deleted');
+  return !o.claim && o.orphans.length > 0 ? { ...decision, effect: { do: 'remove', objects: o.orphans } } : decision;
+};
 
 /** Somebody is about to use the instance, or is finishing. */
 const workPending: PoolRule = (o, now) => {
@@ -70,29 +109,29 @@ const workPending: PoolRule = (o, now) => {
   return { status: draining('work that was admitted is finished first'), wait: 1_000 };
 };
 
-const neverAdmitted: PoolRule = (o) =>
-  o.claim && o.pool.status?.activeInstance === undefined
-    ? {
-        status: stopping('the sandbox never took work'),
-        effect: {
-          do: 'delete-claim',
-          claim: o.claim.live,
-          recycle: false,
-          warn: false,
-          because: 'the pool is not wanted, and its sandbox never took work',
-        },
-      }
-    : undefined;
+const neverAdmitted =
+  ({ unused }: EndPlan): PoolRule =>
+  (o) => {
+    if (!o.claim || o.pool.status?.activeInstance !== undefined) return undefined;
+    const because = 'the sandbox never took work, and is not wanted as it is';
+    return unused === undefined ? ended(o, 'planned', because) : recycled(o, unused, because);
+  };
 
 /** The Pod that had the sessions is gone, and with it whatever could be drained. */
-const instanceLost: PoolRule = (o) =>
-  o.claim && !instanceOf(o)
-    ? {
-        status: stopping('the instance is gone'),
-        effect: { do: 'delete-claim', claim: o.claim.live, recycle: false, warn: false, because: 'the instance is gone' },
-      }
-    : undefined;
+const instanceLost: PoolRule = (o) => (instanceOf(o) ? undefined : ended(o, 'planned', 'the instance is gone'));
 
+/** What its boot before had is gone as well, and nobody can say that it was quiet. */
+const restartedInPlace: PoolRule = (o) => {
+  const pod = instanceOf(o);
+  const { seeded, probe } = o.known;
+  if (!pod) return undefined;
+  const boot = probe?.podUid === pod.uid && !('error' in probe) ? probe.status.fence.supervisorBootID : undefined;
+  const sameBoot = boot === undefined || boot === o.pool.status?.activeInstance?.bootID;
+  const same = sameBoot && (seeded?.podUid !== pod.uid || sameContainer(seeded.containerId, pod.containerId));
+  return same ? undefined : recycled(o, 'restarted', startedAgain);
+};
+
+/** Only the instance itself can say that it is quiet, and only if it proves to be the one. */
 const unauthenticated: PoolRule = (o, now) => {
   const pod = instanceOf(o);
   if (!pod || !o.claim) return undefined;
@@ -101,22 +140,27 @@ const unauthenticated: PoolRule = (o, now) => {
       status: draining('the instance is asked to drain'),
       effect: { do: 'read-instance-credentials', epoch: pod.identity.controllerEpoch },
     };
-  const { probe } = o.known;
-  const failing = probe?.podUid === pod.uid && 'error' in probe ? probe : undefined;
-  if (o.known.authenticated === 'ready' && pod.identity && !failing) return undefined;
-  const says = failing?.error ?? 'its credentials are lost';
-  const since = failing?.failingSince ?? 0;
-  if (now - since < unprovenAfter && failing) {
-    if (now - failing.at >= 1_000)
-      return { status: degraded(`the instance cannot be drained: ${says}`, 'keep'), effect: { do: 'probe', pod } };
-    return { status: degraded(`the instance cannot be drained: ${says}`, 'keep'), wait: 1_000 };
-  }
-  const because = `the instance could not be asked whether it is quiet (${says}), and is ended without proof`;
-  return { status: stopping(because), effect: { do: 'delete-claim', claim: o.claim.live, recycle: false, warn: true, because } };
+  const doubt = doubtOf(o, pod);
+  if (!doubt) return undefined;
+  const because = `the instance could not be asked whether it is quiet (${doubt.says}), and is ended without proof`;
+  if (now - doubt.since >= unprovenAfter) return ended(o, 'unproven', because);
+  const status = degraded(`the instance cannot be drained: ${doubt.says}`, 'keep');
+  const asked = o.known.probe?.at ?? 0;
+  return now - asked >= 1_000 ? { status, effect: { do: 'probe', pod } } : { status, wait: 1_000 };
 };
 
+/** Why nothing that it says counts, and since when. Without credentials it can never be asked. */
+function doubtOf(o: PoolObservation, pod: PodView): { readonly says: string; readonly since: number } | undefined {
+  if (o.known.authenticated === 'lost' || !pod.identity) return { says: 'its credentials are lost', since: 0 };
+  const { probe } = o.known;
+  if (probe?.podUid !== pod.uid) return undefined;
+  if ('error' in probe) return { says: probe.error, since: probe.since };
+  const finding = instanceProblem(o.pool, pod, pod.identity, probe);
+  return finding && { says: `its identity changed before the drain: ${describeFinding(finding)}`, since: probe.since };
+}
+
 const drained =
-  (reason: string): PoolRule =>
+  ({ reason }: EndPlan): PoolRule =>
   (o, now) => {
     const pod = instanceOf(o);
     const { probe } = o.known;
@@ -124,29 +168,26 @@ const drained =
     const status = draining('the instance is draining');
     if (probe?.podUid !== pod.uid || 'error' in probe) return { status, effect: { do: 'probe', pod } };
     if (!probe.status.drain.requested) return { status, effect: { do: 'drain', pod, reason } };
-    if (!isQuiescent(probe.status)) return now - probe.at >= nextLook ? { status, effect: { do: 'probe', pod } } : undefined;
-    const recorded = o.pool.status?.lifecycle === 'Quiescent';
+    if (!isQuiescent(probe.status))
+      return now - probe.at >= nextLook(o, now) ? { status, effect: { do: 'probe', pod } } : undefined;
     const quiet = quiescent('the instance is quiet');
     // The barrier is on record before what it allows.
-    if (!recorded) return { status: quiet, wait: 0 };
-    return {
-      status: quiet,
-      effect: {
-        do: 'delete-claim',
-        claim: o.claim.live,
-        recycle: false,
-        warn: false,
-        because: 'the instance is drained and quiet',
-      },
-    };
+    if (o.pool.status?.lifecycle !== 'Quiescent') return { status: quiet, wait: 0 };
+    return { ...ended(o, 'planned', 'the instance is drained and quiet'), status: quiet };
   };
+
+function ended({ claim }: PoolObservation, cause: 'planned' | 'unproven', because: string): PoolDecision | undefined {
+  return claim && { status: stopping(because), effect: { do: 'delete-claim', claim: claim.live, cause, because } };
+}
+
+/** What is quiet at once is seen at once; a prompt that is waited for is not asked four times a second. */
+function nextLook({ known: { probe } }: PoolObservation, now: number): number {
+  if (!probe || 'error' in probe) return soon;
+  return now - Date.parse(probe.status.drain.requestedAt) > 5_000 ? patient : soon;
+}
 
 /** The Pod of the recorded instance, while it can be spoken to. */
 function instanceOf(o: PoolObservation): PodView | undefined {
   const uid = o.pool.status?.activeInstance?.podUID;
   return o.pods.find((pod) => pod.uid === uid && pod.address !== undefined);
-}
-
-export function isBeingDeleted({ pool }: PoolObservation): boolean {
-  return pool.metadata.deletionTimestamp !== undefined;
 }

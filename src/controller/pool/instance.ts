@@ -54,18 +54,20 @@ export async function seedInstance(work: PoolWork, pod: PodView): Promise<void> 
 /** Looks at an instance with the credentials of its own epoch. */
 export async function probeInstance(work: PoolWork, pod: PodView): Promise<void> {
   const { memory, options } = work;
-  const before = memory.probe;
-  const at = () => options.clock.now();
+  const before = memory.probe?.podUid === pod.uid ? memory.probe : undefined;
+  const times = (failed: boolean) => {
+    const at = options.clock.now();
+    return { podUid: pod.uid, at, since: before && 'error' in before === failed ? before.since : at };
+  };
   try {
     memory.probe = await withInstance(work, pod, async (client) => {
       const capabilities = await asked(work, (signal) => client.capabilities({ timeout: perTry, signal }));
       const { runtimeProfileDigest } = capabilities;
       const status = await client.status({ runtimeProfileDigest }, { signal: work.signal });
-      return { podUid: pod.uid, at: at(), capabilities, status };
+      return { ...times(false), capabilities, status };
     });
   } catch (error) {
-    const failing = before && 'error' in before && before.podUid === pod.uid ? before.failingSince : at();
-    memory.probe = { podUid: pod.uid, at: at(), error: reasonOf(error), failingSince: failing };
+    memory.probe = { ...times(true), error: reasonOf(error) };
   }
 }
 
@@ -85,7 +87,7 @@ export async function drainInstance(work: PoolWork, pod: PodView, reason: string
     memory.probe = undefined;
   } catch (error) {
     const now = options.clock.now();
-    memory.probe = { podUid: pod.uid, at: now, error: reasonOf(error), failingSince: now };
+    memory.probe = { podUid: pod.uid, at: now, since: now, error: reasonOf(error) };
   }
 }
 

@@ -31,6 +31,11 @@ export function starting(message: string): StatusIntent {
   };
 }
 
+/** An instance that is as it was, and takes nothing more for now. */
+export function heldBack(lifecycle: StatusIntent['lifecycle'], message: string): StatusIntent {
+  return { lifecycle, admission: 'Closed', instance: 'keep', message, conditions: { AdmissionReady: closed(message) } };
+}
+
 export function timedOut(message: string): StatusIntent {
   return {
     ...starting(message),
@@ -59,6 +64,23 @@ export function degraded(
     message,
     conditions: { AdmissionReady: closed(message), ...because, ...(scheduling ? { SchedulingReady: scheduling } : {}) },
   };
+}
+
+/** A draining that takes longer than it may. The instance stays, and ends when it is quiet after all. */
+export function drainTimedOut(message: string): StatusIntent {
+  return {
+    ...degraded(message, 'keep'),
+    conditions: { AdmissionReady: closed(message), RolloutReady: condition('False', 'RolloutTimedOut', message) },
+  };
+}
+
+/** The same, with reasons of its own on some conditions. */
+export function reasoned(intent: StatusIntent, reasons: Readonly<Partial<Record<PoolCondition, string>>>): StatusIntent {
+  const named = Object.entries(intent.conditions).map(([type, one]) => {
+    const reason = reasons[type as PoolCondition];
+    return [type, reason === undefined ? one : { ...one, reason }];
+  });
+  return { ...intent, conditions: Object.fromEntries(named) as Conditions };
 }
 
 export function ambiguous(message: string): StatusIntent {

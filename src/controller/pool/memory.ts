@@ -37,7 +37,7 @@ export interface PoolMemory {
   rendered: { readonly inputs: readonly unknown[]; readonly pool: RenderedPool } | undefined;
   /** UID of the claim whose deletion was asked for. */
   deleting: string | undefined;
-  recycling: { count: number; at: number };
+  recycling: { count: number; at: number; because: string };
   /** What the server refused to let us do, until it lets us. */
   refused: string | undefined;
 }
@@ -53,7 +53,7 @@ export function createMemory(): PoolMemory {
     probe: undefined,
     rendered: undefined,
     deleting: undefined,
-    recycling: { count: 0, at: 0 },
+    recycling: { count: 0, at: 0, because: '' },
     refused: undefined,
   };
 }

@@ -31,13 +31,17 @@ export interface PoolObservation {
   readonly sandbox: Manifest | undefined;
   /** All Pods of this pool that are there, finished and dying ones included. */
   readonly pods: readonly PodView[];
+  /** Sandbox and Pods of this pool that no owner holds: an orphaning deletion left them, or someone made them. */
+  readonly orphans: readonly Manifest[];
+  /** Policies of this pool that are not there. */
+  readonly unguarded: readonly string[];
   /** Secrets of this pool that are of no use any more. */
   readonly staleSecrets: readonly Manifest[];
   /** What would outlive the pool: isolation and Secrets, by the label of its UID. */
   readonly remains: readonly Manifest[];
   readonly recorded: RecordedState;
   readonly known: KnownOfInstance;
-  readonly recycling: { readonly count: number; readonly at: number };
+  readonly recycling: { readonly count: number; readonly at: number; readonly because: string };
 }
 
 /** What Tasks want of a pool. */
@@ -86,9 +90,14 @@ export interface ClaimView extends ChildView {
   readonly verdict: ClaimVerdict;
 }
 
-/** What the claim's condition says about it; `open`: it may still become ready, and `says` why it is not. Source: provider.md §4.3. */
+/**
+ * What the claim's condition says about it. `unseen`: the provider has written nothing yet; `open`: it may still become ready, and `says` why it is not; `blocked`: a quota or an admission
+ * forbids it for now, and the provider itself looks again ever later. Source: provider.md §4.3.
+ */
 export type ClaimVerdict =
-  { readonly state: 'open'; readonly says?: string } | { readonly state: 'refused' | 'ended'; readonly says: string };
+  | { readonly state: 'unseen' }
+  | { readonly state: 'open'; readonly says?: string }
+  | { readonly state: 'refused' | 'blocked' | 'ended'; readonly says: string };
 
 export interface PodView {
   readonly live: Manifest;
@@ -131,5 +140,11 @@ interface KnownOfInstance {
 
 /** The last look at the instance. */
 export type Probe =
-  | { readonly podUid: string; readonly at: number; readonly capabilities: Capabilities; readonly status: Status }
-  | { readonly podUid: string; readonly at: number; readonly error: string; readonly failingSince: number };
+  (ProbeTimes & { readonly capabilities: Capabilities; readonly status: Status }) | (ProbeTimes & { readonly error: string });
+
+interface ProbeTimes {
+  readonly podUid: string;
+  readonly at: number;
+  /** First of the answers, or of the failures, that followed each other without a break. */
+  readonly since: number;
+}

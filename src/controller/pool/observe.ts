@@ -4,7 +4,7 @@ import { attest, claimMatches, isOwned } from '../../domain/attestation.js';
 import { identityOfPool, resolveFacts } from '../../domain/facts.js';
 import { frozenByPool } from '../../domain/frozen.js';
 import { annotationKeys, authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
-import { baseName, poolKey, workspaceNames } from '../../domain/names.js';
+import { baseName, policyNames, poolKey, workspaceNames } from '../../domain/names.js';
 import { classProblem, poolProblem } from '../../domain/pool-problem.js';
 import { canonicalJson } from '../../lib/canonical-json.js';
 import { isObject, valueAt } from '../../lib/json.js';
@@ -14,7 +14,7 @@ import type { CompiledPool } from '../../render/compile.js';
 import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import type { ClassVerdict, Classes } from '../classes.js';
-import { providerKinds, watchedKinds } from '../world.js';
+import { labelsOfSandbox, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, World } from '../world.js';
 import { claimVerdict } from './claim-verdict.js';
 import { differs } from './differs.js';
@@ -46,13 +46,14 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   const pool = world.pools.get(key) as unknown as RuntimePool | undefined;
   if (!pool) return undefined;
   const labels = labelsOf(pool);
-  const { templateName, warmPoolName, claimName } = workspaceNames(baseName(labels.poolNamespace, labels.poolName));
+  const base = baseName(labels.poolNamespace, labels.poolName);
+  const { templateName, warmPoolName, claimName } = workspaceNames(base);
   const at = (name: string) => `${runtimeNamespace}/${name}`;
   const common = commonLabels(labels);
   const own = (object: Manifest) => isOwned(object, runtimeNamespace, common);
   const poolClass = classOf(pool, classes);
   const compiled = poolClass.state === 'ready' ? poolClass.compiled : undefined;
-  const credentials = credentialsOf(pool, epoch, memory);
+  const credentials = credentialsOf(pool, epoch, memory, (name) => world.secrets.get(at(name)));
   const rendered = compiled && credentials.state === 'ready' ? renderedOf(pool, compiled, epoch, memory) : undefined;
   const pods = ownPods(world.pods, labels.poolUid, at(claimName));
   const [template, warmPool, claim, sandbox] = [
@@ -85,6 +86,8 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     claim: claim && claimView(claim, own(claim), warmPoolName, memory),
     sandbox,
     pods,
+    orphans: orphansOf(sandbox, pods, labels.poolUid, own),
+    unguarded: policyNames(base).filter((name) => !world.policies.get(at(name))),
     staleSecrets: credentials.state === 'ready' ? staleSecrets(world.secrets.list().filter(own), epoch, memory) : [],
     remains: [world.services, world.policies, world.budgets, world.secrets].flatMap((watched) => watched.list().filter(own)),
     recorded: recordedState(pool),
@@ -131,7 +134,12 @@ function namespaceProblem(pool: RuntimePool, runtimeNamespace: string, spec: Run
   return classProblem(pool, spec);
 }
 
-function credentialsOf(pool: RuntimePool, epoch: number, { auth, token }: PoolMemory): CredentialsState {
+function credentialsOf(
+  pool: RuntimePool,
+  epoch: number,
+  { auth, token }: PoolMemory,
+  secret: (name: string) => Manifest | undefined,
+): CredentialsState {
   if (token === undefined) return { state: 'unread' };
   if ('says' in token) return { state: 'unusable', says: token.says };
   const published = pool.metadata.annotations?.[authSecretAnnotation(epoch)];
@@ -139,6 +147,8 @@ function credentialsOf(pool: RuntimePool, epoch: number, { auth, token }: PoolMe
   const material = auth.get(epoch);
   if (material === 'lost') return { state: 'lost' };
   if (!material || `${material.secretName}/${material.secretUid}` !== published) return { state: 'unread' };
+  // What is remembered of it may be used no more once it is gone.
+  if (secret(material.secretName)?.metadata.uid !== material.secretUid) return { state: 'lost' };
   return { state: 'ready', authSecretUid: material.secretUid, tokenGeneration: token.generation };
 }
 
@@ -223,6 +233,19 @@ function ownPods(pods: Watched, poolUid: string, claimKey: string): readonly Pod
   const named = pods.get(claimKey);
   const all = named && !labelled.includes(named) ? [...labelled, named] : labelled;
   return all.map((pod) => viewOf(pod));
+}
+
+/** Whoever deletes a claim and keeps its dependents leaves a Sandbox without an owner; and a Pod can be made by hand. */
+function orphansOf(
+  sandbox: Manifest | undefined,
+  pods: readonly PodView[],
+  poolUid: string,
+  own: (object: Manifest) => boolean,
+): readonly Manifest[] {
+  const alone = ({ metadata }: Manifest) => metadata.deletionTimestamp === undefined && !metadata.ownerReferences?.length;
+  const ours = sandbox && labelsOfSandbox(sandbox)[labelKeys.poolUid] === poolUid;
+  const ownPods = pods.flatMap(({ live }) => (own(live) ? [live] : []));
+  return [...(ours ? [sandbox] : []), ...ownPods].filter(alone);
 }
 
 function staleSecrets(own: readonly Manifest[], epoch: number, { auth, token }: PoolMemory): readonly Manifest[] {

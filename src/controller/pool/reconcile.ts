@@ -86,7 +86,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const vain = decision.effect !== undefined && decision.effect.do === memory.refused;
       const pool = decision.status && !vain ? await writeStatus(o, decision.status, signal) : o.pool;
       if (decision.status?.lifecycle === 'Serving' && options.clock.now() - memory.recycling.at > forgivenAfter)
-        memory.recycling = { count: 0, at: 0 };
+        memory.recycling = { count: 0, at: 0, because: '' };
       if (!decision.effect) {
         if (decision.wait === 0) continue;
         return decision.wait === undefined ? undefined : { requeueAfter: decision.wait };
@@ -113,7 +113,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       options.onEffect(effect.do, 'begins');
       const performed = await perform(work, effect);
       options.onEffect(effect.do, 'performed');
-      if (effect.do === 'delete-claim' && effect.warn) tellEnded(work.o.pool, effect.because);
+      if (effect.do === 'delete-claim' && effect.cause !== 'planned') tellEnded(work.o.pool, effect.because);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
     } catch (error) {

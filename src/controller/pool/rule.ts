@@ -1,6 +1,6 @@
 import type { PoolReservation } from '../../api/index.js';
-import type { PoolDecision } from './decision.js';
-import type { PoolObservation } from './observation.js';
+import type { PoolDecision, StatusIntent } from './decision.js';
+import type { PodView, PoolObservation } from './observation.js';
 
 /** A row of a table: what to do in one situation; `undefined` = this is another situation. */
 export type PoolRule = (o: PoolObservation, now: number) => PoolDecision | undefined;
@@ -16,6 +16,24 @@ export function isUnwanted({ pool }: PoolObservation): boolean {
 /** Slots of Tasks that use the instance, or are about to. */
 export function heldReservations({ pool }: PoolObservation, now: number): readonly PoolReservation[] {
   return (pool.status?.capacity?.reservations ?? []).filter(({ expiresAt }) => Date.parse(expiresAt) > now);
+}
+
+/** The one Pod that may be an instance: it has an address and nobody ends it. */
+export function candidate({ pods }: PoolObservation): PodView | undefined {
+  const live = pods.filter(({ address }) => address !== undefined);
+  return live.length === 1 ? live[0] : undefined;
+}
+
+/** The recorded instance stays on record, if there is one. */
+export const keepLive = ({ pool }: PoolObservation): StatusIntent['instance'] => (pool.status?.activeInstance ? 'keep' : 'none');
+
+/** It stays on record if this is its Pod. */
+export const keepSame = ({ pool }: PoolObservation, pod: PodView): StatusIntent['instance'] =>
+  pool.status?.activeInstance?.podUID === pod.uid ? 'keep' : 'none';
+
+/** The id appears after the container was first seen; only another one is another start. */
+export function sameContainer(known: string | undefined, found: string | undefined): boolean {
+  return known === undefined || found === undefined || known === found;
 }
 
 /** The first rule of a table that knows the situation. */

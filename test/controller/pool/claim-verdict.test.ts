@@ -34,10 +34,18 @@ describe('what has ended is said to have ended', () => {
   });
 });
 
-describe('what may pass is open, and says what hinders', () => {
+describe('what a quota or an admission forbids is blocked', () => {
   test.each([
     ['ReconcilerError', 'Error seen: pods "q2" is forbidden: exceeded quota: q'],
     ['ReconcilerError', 'Error seen: pods "nosa" is forbidden: error looking up service account'],
+    ['ReconcilerError', 'Error seen: pods "p" is forbidden: violates PodSecurity "restricted:latest"'],
+  ])('%s: %s', (reason, message) => {
+    expect(claimVerdict(claim(reason, message))).toEqual({ state: 'blocked', says: `${reason}: ${message}` });
+  });
+});
+
+describe('what may pass is open, and says what hinders', () => {
+  test.each([
     ['ReconcilerError', 'Error seen: pod "a" is owned by Sandbox/a, not by sandbox a'],
     ['WarmPoolNotFound', 'SandboxWarmPool "nopool" not found'],
     ['TemplateNotFound', 'SandboxTemplate "notmpl" not found'],
@@ -66,7 +74,7 @@ test('a condition of another generation says nothing', () => {
   expect(claimVerdict(claim('InvalidMetadata', 'no', { observedGeneration: 0 }))).toEqual({ state: 'open' });
 });
 
-test('a claim without a status is open', () => {
+test('a claim without a status was not looked at yet', () => {
   const { status: _status, ...fresh } = claim('InvalidMetadata', 'no');
-  expect(claimVerdict(fresh)).toEqual({ state: 'open' });
+  expect(claimVerdict(fresh)).toEqual({ state: 'unseen' });
 });

@@ -55,6 +55,8 @@ const later = { wait: 10_000 };
 const foreign = { owned: false };
 const secondPod = { ...pod, uid: 'pod-uid-2', name: 'another' };
 const refused = withClaim({ verdict: { state: 'refused', says: 'InvalidMetadata: no' } });
+const claimedAt = (milliseconds: number): Change =>
+  withClaim({ live: stored(claim, 'claim-uid', { creationTimestamp: ago(milliseconds) }) });
 const idleNow = having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 900_000 } });
 
 test('each stage of a start has one next step, in this order', () => {
@@ -223,10 +225,28 @@ describe('what keeps a wanted pool from being run (§7.3)', () => {
       is: { ...failed(), effect: 'delete-pool' },
     },
     {
-      row: 'a provider that is switched off closes admission and keeps the fence',
+      row: 'a provider that is switched off closes admission and keeps the instance as it is',
       stage: 'serving',
       changes: [having({ enabled: false })],
-      is: failed('keep'),
+      is: { status: 'Serving/Closed', instance: 'keep' },
+    },
+    {
+      row: 'a provider that is switched off begins nothing',
+      stage: 'pooled',
+      changes: [having({ enabled: false })],
+      is: failed(),
+    },
+    {
+      row: 'a provider that is switched off keeps no instance whose Pod is not ready',
+      stage: 'serving',
+      changes: [having({ enabled: false }), withPod({ ready: false })],
+      is: failed(),
+    },
+    {
+      row: 'an instance of a class that changed is given up when a policy of it is gone: it cannot be made again',
+      stage: 'serving',
+      changes: [having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' }, unguarded: ['deny-all'] })],
+      is: { ...failed(), effect: 'delete-claim' },
     },
     {
       row: 'a pool ends although the provider is switched off',
@@ -239,6 +259,18 @@ describe('what keeps a wanted pool from being run (§7.3)', () => {
       stage: 'claimed',
       changes: [refused],
       is: { ...failed(), ...later },
+    },
+    {
+      row: 'a refused claim does not keep another template from being rolled out',
+      stage: 'claimed',
+      changes: [refused, rerendered],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'a claim that the provider ended is given up',
+      stage: 'claimed',
+      changes: [withClaim({ verdict: { state: 'ended', says: 'ClaimExpired: it expired' } })],
+      is: { ...failed(), effect: 'delete-claim' },
     },
     {
       row: 'a refused claim does not keep a pool from ending',
@@ -367,6 +399,47 @@ describe('rollout (§7.5)', () => {
     },
   ]);
 
+  const drainingSince = (milliseconds: number, reason = 'RolloutDraining'): Change =>
+    withStatus({
+      lifecycle: 'Draining',
+      conditions: [
+        {
+          type: 'RolloutReady',
+          status: 'Unknown',
+          reason,
+          message: '',
+          observedGeneration: 1,
+          lastTransitionTime: ago(milliseconds),
+        },
+      ],
+    });
+  table([
+    {
+      row: 'a drain that takes too long is said, and the instance stays',
+      stage: 'serving',
+      changes: [rerendered, reservedBy(60_000), drainingSince(120_000)],
+      is: { status: 'Degraded/Closed RolloutTimedOut', instance: 'keep', wait: 1_000 },
+    },
+    {
+      row: 'it is still said a moment later',
+      stage: 'serving',
+      changes: [rerendered, reservedBy(60_000), drainingSince(0, 'RolloutTimedOut')],
+      is: { status: 'Degraded/Closed RolloutTimedOut', instance: 'keep', wait: 1_000 },
+    },
+    {
+      row: 'it ends when it is quiet after all',
+      stage: 'serving',
+      changes: [rerendered, knowing({ probe: probed(drainRequested) }), drainingSince(0, 'RolloutTimedOut')],
+      is: { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep', wait: 0 },
+    },
+    {
+      row: 'a drain of a pool that is not wanted has all the time that it takes',
+      stage: 'serving',
+      changes: [unwanted, reservedBy(60_000), drainingSince(3_600_000)],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', wait: 1_000 },
+    },
+  ]);
+
   test('the reason of the drain names the revision', () => {
     const { effect } = decided('serving', rerendered);
     expect(effect?.do === 'drain' ? effect.reason : '').toBe(`runtime_pool_rollout_${'9'.repeat(16)}`);
@@ -474,6 +547,54 @@ describe('from a claim to a Pod (§7.3, §7.4)', () => {
       is: { ...failed(), ...later },
     },
     {
+      row: 'a container that does not start is given up when a start takes no longer',
+      stage: 'materialized',
+      changes: [withPod({ ready: false, waiting: 'ErrImagePull' }), claimedAt(120_000)],
+      is: { ...failed(), effect: 'delete-claim' },
+    },
+    {
+      row: 'a claim that the provider does not look at is said after five seconds',
+      stage: 'claimed',
+      changes: [withClaim({ verdict: { state: 'unseen' } }), claimedAt(5_000)],
+      is: failed(),
+    },
+    {
+      row: 'until then it is waited for',
+      stage: 'claimed',
+      changes: [withClaim({ verdict: { state: 'unseen' } })],
+      is: { ...starting, wait: 4_000 },
+    },
+    {
+      row: 'what a quota forbids is said at once, and tried again by the provider for a while',
+      stage: 'claimed',
+      changes: [withClaim({ verdict: { state: 'blocked', says: 'exceeded quota' } })],
+      is: { status: 'Degraded/Closed', instance: 'none', wait: 14_000 },
+    },
+    {
+      row: 'then by us, with another claim',
+      stage: 'claimed',
+      changes: [withClaim({ verdict: { state: 'blocked', says: 'exceeded quota' } }), claimedAt(15_000)],
+      is: { status: 'Degraded/Closed', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'what a quota forbids beside an instance that runs is no business of it',
+      stage: 'serving',
+      changes: [withClaim({ verdict: { state: 'blocked', says: 'exceeded quota' } })],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'a Sandbox and a Pod that no claim holds any more are deleted',
+      stage: 'materialized',
+      changes: [having({ claim: undefined, orphans: [template] })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'remove' },
+    },
+    {
+      row: 'a Pod that someone made beside the claim is not touched while the claim is there',
+      stage: 'materialized',
+      changes: [having({ orphans: [template] })],
+      is: { effect: 'attest' },
+    },
+    {
       row: 'a Pod that cannot be scheduled is said',
       stage: 'materialized',
       changes: [withPod({ address: undefined, unschedulable: { reason: 'Unschedulable', message: 'no nodes' } })],
@@ -512,12 +633,10 @@ describe('from a claim to a Pod (§7.3, §7.4)', () => {
         },
       ],
     });
-  const claimedAt = (milliseconds: number): Change =>
-    withClaim({ live: stored(claim, 'claim-uid', { creationTimestamp: ago(milliseconds) }) });
 
-  test('a cold start that takes too long is said', () => {
+  test('a cold start that takes too long is said, and given up', () => {
     const decision = decided('claimed', startedAt(120_000), claimedAt(120_000));
-    expect(said(decision)).toEqual({ status: 'Degraded/Closed RolloutTimedOut', instance: 'none', ...later });
+    expect(said(decision)).toEqual({ status: 'Degraded/Closed RolloutTimedOut', instance: 'none', effect: 'delete-claim' });
   });
 
   test('a cold start that takes too long is waited for to the moment', () => {
@@ -529,7 +648,7 @@ describe('from a claim to a Pod (§7.3, §7.4)', () => {
   });
 
   test('what hinders the provider is said while it is waited for', () => {
-    const says = 'ReconcilerError: exceeded quota';
+    const says = 'WarmPoolNotFound: there is none';
     expect(decided('claimed', withClaim({ verdict: { state: 'open', says } })).status?.message).toContain(says);
   });
 
@@ -540,19 +659,29 @@ describe('from a claim to a Pod (§7.3, §7.4)', () => {
   });
 
   test('each sandbox that was given up makes the next one come later, up to a minute', () => {
-    const waits = [0, 1, 2, 3, 7, 20].map((count) => decided('pooled', having({ recycling: { count, at: now } })).wait);
+    const waits = [0, 1, 2, 3, 7, 20].map(
+      (count) => decided('pooled', having({ recycling: { count, at: now, because: 'it ended' } })).wait,
+    );
     expect(waits).toEqual([undefined, 1_000, 2_000, 4_000, 60_000, 60_000]);
   });
 
+  test('the message of a pause names the cause', () => {
+    const because = 'the provider cannot: exceeded quota';
+    const { status } = decided('pooled', having({ recycling: { count: 3, at: now, because } }));
+    expect(status?.message).toContain(because);
+    expect(status?.conditions.QuotaReady).toMatchObject({ status: 'False', reason: 'QuotaRejected' });
+  });
+
   test('the message of a pause is the same for as long as it lasts', () => {
-    const paused = observed('pooled', having({ recycling: { count: 4, at: now } }));
+    const paused = observed('pooled', having({ recycling: { count: 4, at: now, because: 'it ended' } }));
     expect(decide(paused, now + 3_000).status?.message).toBe(decide(paused, now).status?.message);
   });
 });
 
 describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
   const recycled = { ...failed(), effect: 'delete-claim' } as const;
-  const failing = { podUid: pod.uid, at: now, error: 'ECONNREFUSED', failingSince: now };
+  const restarted = { status: 'Degraded/Closed SupervisorRestartDetected', instance: 'none', effect: 'delete-claim' } as const;
+  const failing = { podUid: pod.uid, at: now, error: 'ECONNREFUSED', since: now };
   table([
     {
       row: 'a Pod whose Sandbox is not seen yet is not compared',
@@ -651,7 +780,7 @@ describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
       row: 'a container that was started again is given up, before it is asked anything',
       stage: 'serving',
       changes: [withPod({ containerId: 'containerd://2' })],
-      is: recycled,
+      is: restarted,
     },
     {
       row: 'another boot in the same Pod is given up',
@@ -667,7 +796,7 @@ describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
           },
         }),
       ],
-      is: recycled,
+      is: restarted,
     },
     {
       row: 'an unhealthy instance is given up',
@@ -676,10 +805,28 @@ describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
       is: recycled,
     },
     {
-      row: 'an instance that drains without being asked takes nothing, and is looked at again',
+      row: 'an instance that drains, whoever asked it to, is ended once it is quiet',
       stage: 'serving',
       changes: [knowing({ probe: probed(drainRequested) })],
-      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', ...later },
+      is: { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep', wait: 0 },
+    },
+    {
+      row: 'an instance that was never admitted and does not answer is given up when a start takes no longer',
+      stage: 'seeded',
+      changes: [claimedAt(120_000), knowing({ probe: failing })],
+      is: recycled,
+    },
+    {
+      row: 'an instance that was never admitted and is not what it was started as is given up likewise',
+      stage: 'probed',
+      changes: [claimedAt(120_000), withPod({ identity: undefined })],
+      is: recycled,
+    },
+    {
+      row: 'an admitted instance that does not answer is not given up for it',
+      stage: 'serving',
+      changes: [claimedAt(3_600_000), knowing({ probe: failing })],
+      is: { ...failed('keep'), wait: 1_000 },
     },
     {
       row: 'an instance that boots is starting',
@@ -741,6 +888,65 @@ describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
     },
   ]);
 
+  const identities = (remaining: number): Change =>
+    knowing({ probe: probed({ sessionIdentityCapacity: { total: 10_000, remaining, exhaustionReserve: 1 } }) });
+  table([
+    {
+      row: 'an instance with identities left takes work',
+      stage: 'serving',
+      changes: [identities(2)],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'an instance without identities drains',
+      stage: 'serving',
+      changes: [identities(1)],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'an instance that says nothing of its identities drains as well',
+      stage: 'serving',
+      changes: [knowing({ probe: probed({ sessionIdentityCapacity: undefined }) })],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'work that was admitted is finished before an instance without identities drains',
+      stage: 'serving',
+      changes: [identities(1), reservedBy(1_000)],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', wait: 1_000 },
+    },
+    {
+      row: 'an instance that has no identities from the start is given up, ever later',
+      stage: 'probed',
+      changes: [identities(0)],
+      is: recycled,
+    },
+  ]);
+
+  test('an instance without identities says so in the reason of AdmissionReady, at each barrier', () => {
+    const reasons = [
+      decided('serving', identities(1)),
+      decided('serving', knowing({ probe: { ...probed({ ...drainRequested, sessionIdentityCapacity: undefined }) } })),
+    ].map(({ status }) => status?.conditions.AdmissionReady?.reason);
+    expect(reasons).toEqual(['IdentityCapacityDraining', 'IdentityCapacityQuiescent']);
+  });
+
+  test('what stops because it was started again, or has no identities, still says so', () => {
+    const during = (reason: string) =>
+      decided(
+        'serving',
+        withClaim({ deleting: true }),
+        withStatus({
+          conditions: [{ type: 'AdmissionReady', status: 'False', reason, message: '', lastTransitionTime: ago(0) }],
+        }),
+      ).status?.conditions;
+    expect(during('SupervisorRestartDetected')).toMatchObject({
+      AdmissionReady: { reason: 'SupervisorRestartStopping' },
+      RolloutReady: { reason: 'SupervisorRestartStopping' },
+    });
+    expect(during('IdentityCapacityQuiescent')?.AdmissionReady?.reason).toBe('IdentityCapacityStopping');
+  });
+
   test('a full instance says that it is at capacity', () => {
     expect(decided('serving', reservedBy(1_000)).status?.conditions.AdmissionReady?.reason).toBe('AtCapacity');
   });
@@ -786,7 +992,7 @@ describe('an unused pool (§7.12)', () => {
       row: 'one that is switched off is looked at when its time is over',
       stage: 'serving',
       changes: [having({ enabled: false, demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 899_000 } })],
-      is: { ...failed('keep'), wait: 1_000 },
+      is: { status: 'Serving/Closed', instance: 'keep', wait: 1_000 },
     },
     {
       row: 'without a readable time it is never reaped',
@@ -830,7 +1036,11 @@ describe('scale to zero (§7.6b)', () => {
   const stopping = { status: 'Stopping/Closed RolloutStopping', instance: 'none' };
   const draining = { status: 'Draining/Draining RolloutDraining', instance: 'keep' };
   const quiet = { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep' };
-  const failing = (since: number, at = now) => ({ podUid: pod.uid, at, error: 'ECONNREFUSED', failingSince: since });
+  const notTheOne = (since: number) => {
+    const { status, ...rest } = probed(drainRequested);
+    return { ...rest, since, status: { ...status, fence: { ...status.fence, controllerEpoch: 6 } } };
+  };
+  const failing = (since: number, at = now) => ({ podUid: pod.uid, at, error: 'ECONNREFUSED', since: since });
   table([
     {
       row: 'a claim that is being deleted is waited for',
@@ -843,6 +1053,30 @@ describe('scale to zero (§7.6b)', () => {
       stage: 'materialized',
       changes: [unwanted, having({ claim: undefined })],
       is: stopping,
+    },
+    {
+      row: 'a Pod that no claim holds any more is deleted',
+      stage: 'materialized',
+      changes: [unwanted, having({ claim: undefined, orphans: [template] })],
+      is: { ...stopping, effect: 'remove' },
+    },
+    {
+      row: 'an instance that was started again in place has nothing that could be drained',
+      stage: 'serving',
+      changes: [unwanted, withPod({ containerId: 'containerd://2' })],
+      is: { status: 'Degraded/Closed SupervisorRestartDetected', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'an instance that does not prove to be the one is not believed that it is quiet',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: notTheOne(now) })],
+      is: { ...failed('keep'), wait: 1_000 },
+    },
+    {
+      row: 'after a minute it is ended without proof as well',
+      stage: 'serving',
+      changes: [unwanted, knowing({ probe: notTheOne(now - 60_000) })],
+      is: { ...stopping, effect: 'delete-claim' },
     },
     {
       row: 'an instance that was never admitted is not asked',
@@ -939,7 +1173,7 @@ describe('scale to zero (§7.6b)', () => {
       knowing({ probe: probed(drainRequested) }),
       withStatus({ lifecycle: 'Quiescent' }),
     );
-    expect(effect).toMatchObject({ do: 'delete-claim', recycle: false });
+    expect(effect).toMatchObject({ do: 'delete-claim', cause: 'planned' });
   });
 });
 
@@ -988,6 +1222,13 @@ describe('whatever is observed', () => {
     withClaim(foreign),
     withClaim({ whole: false }),
     withClaim({ deleting: true }),
+    withClaim({ verdict: { state: 'unseen' } }),
+    withClaim({ verdict: { state: 'blocked', says: 'exceeded quota' } }),
+    withClaim({ verdict: { state: 'ended', says: 'expired' } }),
+    claimedAt(3_600_000),
+    having({ orphans: [template] }),
+    having({ unguarded: ['deny-all'] }),
+    knowing({ probe: probed({ sessionIdentityCapacity: undefined }) }),
     withTemplate(foreign),
     withTemplate({ specDigest: 'another', whole: false }),
     having({ template: undefined }),
@@ -1005,7 +1246,7 @@ describe('whatever is observed', () => {
     having({ credentials: { state: 'lost' } }),
     having({ credentials: { state: 'ready', authSecretUid: 'another', tokenGeneration: 'x' } }),
     having({ credentials: { state: 'unusable', says: 'no' } }),
-    having({ recycling: { count: 3, at: now - 1_000 } }),
+    having({ recycling: { count: 3, at: now - 1_000, because: 'it ended' } }),
     having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: NaN } }),
     withPod({ uid: 'pod-uid-2' }),
     withPod({ ready: false }),
@@ -1031,7 +1272,7 @@ describe('whatever is observed', () => {
     knowing({ probe: probed({ lifecycle: 'booting' }) }),
     knowing({ probe: probed(drainRequested) }),
     later_(now - 3_600_000),
-    knowing({ probe: { podUid: pod.uid, at: now, error: 'no', failingSince: now - 70_000 } }),
+    knowing({ probe: { podUid: pod.uid, at: now, error: 'no', since: now - 70_000 } }),
     reservedBy(30_000),
     reservedBy(-30_000),
     withStatus({ lifecycle: 'Quiescent' }),
