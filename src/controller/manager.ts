@@ -28,7 +28,7 @@ import { patchWatched } from './patch.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
 import { createTaskReconciler } from './task/reconcile.js';
-import { poolOf, watchedKinds, watchWorld } from './world.js';
+import { childKinds, poolOf, watchedKinds, watchWorld } from './world.js';
 import type { WatchedName, World } from './world.js';
 
 /** Name of the Lease, and of everything else that is the controller's own. */
@@ -250,6 +250,8 @@ function lead({ settings, client, world, leadership, log, metrics, onEffect }: L
     queues.pools.add(keyOf(object));
   }
   for (const object of world.tasks.list()) queues.tasks.add(keyOf(object));
+  // What a pool left that is gone, too.
+  for (const name of childKinds) for (const object of world[name].list()) addPool(queues.pools, poolOf(object));
   return {
     queues,
     stop: async () => {
@@ -295,11 +297,13 @@ function route({ tasks, pools, classes }: Queues, world: World, name: WatchedNam
         if (`${namespace}/${labels?.[labelKeys.taskPool] ?? ''}` === key) tasks.add(keyOf(task));
       }
       return;
-    default: {
-      const pool = poolOf(object);
-      if (pool !== undefined) pools.add(pool);
-    }
+    default:
+      addPool(pools, poolOf(object));
   }
+}
+
+function addPool(pools: Workqueue, key: string | undefined): void {
+  if (key !== undefined) pools.add(key);
 }
 
 async function writeClassStatus(

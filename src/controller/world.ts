@@ -41,6 +41,8 @@ export type World = Readonly<Record<WatchedName, Watched>>;
 const inTaskNamespaces: readonly WatchedName[] = ['tasks', 'agents', 'pools'];
 /** Kinds of which only what carries our labels is watched. A Sandbox is the provider's own, and a Pod that lost its labels is still a Pod. */
 const labelled: readonly WatchedName[] = ['services', 'policies', 'budgets', 'secrets', 'templates', 'warmPools', 'claims'];
+/** What a pool is made of in the runtime namespace. */
+export const childKinds: readonly WatchedName[] = [...labelled, 'sandboxes', 'pods'];
 /** Without these there are no sandboxes at all. */
 export const providerKinds: readonly WatchedName[] = ['templates', 'warmPools', 'claims', 'sandboxes'];
 

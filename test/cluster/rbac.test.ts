@@ -275,6 +275,11 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
     right: `get core.orka.ai/${resource}`,
     because: 'read again after a conflict, which needs two writers in the same milliseconds',
   })),
+  ...['delete agents.x-k8s.io/sandboxes', 'delete pods'].map((right) => ({
+    namespace: runtime,
+    right,
+    because: 'ends what an orphaning deletion of a claim leaves',
+  })),
 ];
 
 (cluster.node ? describe : describe.skip)('in a whole life (needs the audit log, so the node of the cluster)', () => {

@@ -81,8 +81,9 @@ export function controllerRules({
         rule('extensions.agents.x-k8s.io', ['sandboxtemplates', 'sandboxwarmpools'], rendered),
         rule('extensions.agents.x-k8s.io', ['sandboxclaims'], writeOnce),
         rule('', ['secrets'], writeOnce),
-        rule('agents.x-k8s.io', ['sandboxes'], read),
-        rule('', ['pods'], comparesByDryRun ? [...read, 'create'] : read),
+        // What no claim holds any more is ended by nobody else.
+        rule('agents.x-k8s.io', ['sandboxes'], [...read, 'delete']),
+        rule('', ['pods'], [...read, ...(comparesByDryRun ? ['create'] : []), 'delete']),
       ],
     },
   ];

@@ -15,6 +15,7 @@ import type { PoolEffect } from './decision.js';
 import { createOwn, ensureObjects } from './ensure.js';
 import { drainInstance, probeInstance, seedInstance } from './instance.js';
 import { forgetInstance } from './memory.js';
+import { removeObjects } from './remove.js';
 import type { PoolMemory } from './memory.js';
 import type { PoolObservation } from './observation.js';
 
@@ -107,7 +108,7 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
       await drainInstance(work, effect.pod, effect.reason);
       return 'again';
     case 'remove':
-      return (await removeAll(work, effect.objects)) ? 'again' : 'watch';
+      return (await removeObjects(options, effect.objects, work.signal)) ? 'again' : 'watch';
     case 'scale-to-zero':
       await patchPool(work, { spec: { desiredReplicas: 0 } });
       return 'again';
@@ -141,27 +142,6 @@ async function deleteClaim({ options, memory, signal }: PoolWork, claim: Manifes
   if (outcome === 'requested') memory.deleting = uid;
   if (outcome === 'absent') options.world.claims.removed(claim);
   return outcome;
-}
-
-/** @returns whether all of them are gone; one that somebody holds, or has just changed, is not */
-async function removeAll({ options, signal }: PoolWork, objects: readonly Manifest[]): Promise<boolean> {
-  const watched = Object.values(options.world);
-  const gone = await Promise.all(
-    objects.map(async (object) => {
-      if (object.metadata.deletionTimestamp !== undefined) return false;
-      const { uid = '', resourceVersion } = object.metadata;
-      const outcome = await remove(options.client, refOf(object), {
-        uid,
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-        propagation: 'Background',
-        signal,
-      });
-      const ended = outcome === 'absent' || (outcome === 'requested' && !object.metadata.finalizers?.length);
-      if (ended) watched.find(({ kind }) => kind.kind === object.kind)?.removed(object);
-      return ended;
-    }),
-  );
-  return gone.every(Boolean);
 }
 
 async function deletePool({ o, options, signal }: PoolWork): Promise<void> {

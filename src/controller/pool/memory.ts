@@ -38,6 +38,8 @@ export interface PoolMemory {
   /** UID of the claim whose deletion was asked for. */
   deleting: string | undefined;
   recycling: { count: number; at: number; because: string };
+  /** Nothing is left of another pool of the name. */
+  swept: boolean;
   /** What the server refused to let us do, until it lets us. */
   refused: string | undefined;
 }
@@ -54,6 +56,7 @@ export function createMemory(): PoolMemory {
     rendered: undefined,
     deleting: undefined,
     recycling: { count: 0, at: 0, because: '' },
+    swept: false,
     refused: undefined,
   };
 }

@@ -17,6 +17,7 @@ import type { AuthMaterial, PoolMemory } from './memory.js';
 import type { PoolObservation } from './observation.js';
 import { observePool } from './observe.js';
 import { nextStatus } from './status.js';
+import { sweep } from './sweep.js';
 
 export interface PoolReconcilerOptions extends PoolActOptions {
   readonly classes: Classes;
@@ -61,14 +62,18 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
   }
 
   async function reconcile(key: string, signal: AbortSignal): Promise<WorkResult> {
-    if (!options.world.pools.get(key)) {
+    const pool = options.world.pools.get(key) as unknown as RuntimePool | undefined;
+    if (!pool) {
       memories.delete(key);
-      return undefined;
+      return (await sweep(options, key, undefined, signal)) ? { requeueAfter: watchedFor } : undefined;
     }
     const memory = memoryOf(key);
     // A token that could not be used may have been mended.
     if (memory.token && 'says' in memory.token) memory.token = undefined;
     try {
+      // What another pool of the name left would be in the way as something foreign.
+      if (!memory.swept || pool.status?.lifecycle === 'Degraded')
+        memory.swept = !(await sweep(options, key, pool.metadata.uid, signal));
       return await steps(key, memory, signal);
     } catch (error) {
       return await failed(key, memory, error, signal);

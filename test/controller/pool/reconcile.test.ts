@@ -213,6 +213,15 @@ describe('what is refused', () => {
   });
 });
 
+test('a private Secret that someone deleted is missed though it is remembered, and ends what was started with it', async () => {
+  const controller = cluster.start();
+  await cluster.run(controller, isServing);
+  const auth = ownSecrets().find(({ metadata }) => metadata.labels?.['orka.ai/runtime-pool-auth'] === 'true');
+  cluster.remove('Secret', auth!.metadata.name);
+  await cluster.run(controller, () => cluster.supervisor.seeds.length === 2 && isServing());
+  expect(new Set(cluster.supervisor.seeds).size).toBe(2);
+});
+
 describe('the end of a pool', () => {
   test('scaled to zero it drains, records that it is quiet, and deletes its claim', async () => {
     const controller = cluster.start();
@@ -267,6 +276,73 @@ describe('the end of a pool', () => {
     expect([cluster.pool() !== undefined, cluster.objects('NetworkPolicy').length]).toEqual([true, 5]);
     cluster.remove('SandboxTemplate', held.metadata.name);
     await cluster.run(controller, () => cluster.pool() === undefined);
+  });
+
+  describe('by someone who took its finalizer away', () => {
+    const left = () =>
+      ['SandboxClaim', 'Pod', 'SandboxTemplate', 'SandboxWarmPool', 'Service', 'NetworkPolicy', 'PodDisruptionBudget']
+        .flatMap((kind) => cluster.objects(kind))
+        .concat(ownSecrets());
+
+    test('it leaves nothing behind either: its sandbox goes before its isolation, and Secrets last', async () => {
+      await cluster.run(cluster.start(), isServing);
+      cluster.remove('RuntimePool', cluster.pool()!.metadata.name);
+      const before = cluster.sent.length;
+      await cluster.run(cluster.start(), () => left().length === 0);
+      const deleted = cluster.sent.slice(before).flatMap(({ method, kind }) => (method === 'DELETE' ? [kind] : []));
+      expect([...new Set(deleted)]).toEqual([
+        'SandboxClaim',
+        'SandboxWarmPool',
+        'SandboxTemplate',
+        'Service',
+        'NetworkPolicy',
+        'PodDisruptionBudget',
+        'Secret',
+      ]);
+    });
+
+    test('it is asked of the server whether it is really gone', async () => {
+      const controller = cluster.start();
+      await cluster.run(controller, isServing);
+      const pool = cluster.pool()!;
+      cluster.remove('RuntimePool', pool.metadata.name);
+      const before = cluster.sent.length;
+      await cluster.run(controller, () => left().length === 0);
+      expect(cluster.sent[before]).toMatchObject({ method: 'GET', kind: 'RuntimePool', name: pool.metadata.name });
+    });
+
+    test('its name is free for another pool, which gets everything of its own', async () => {
+      await cluster.run(cluster.start(), isServing);
+      const pool = cluster.pool()!;
+      cluster.remove('RuntimePool', pool.metadata.name);
+      const { uid: _uid, resourceVersion: _version, finalizers: _held, annotations, ...metadata } = pool.metadata;
+      const kept = Object.entries(annotations ?? {}).filter(
+        ([name]) => name.includes('runtime-pool-class') || name.includes('demand'),
+      );
+      const { status: _status, ...rest } = pool;
+      cluster.put(asPool({ ...rest, metadata: { ...metadata, annotations: Object.fromEntries(kept) } }));
+      await cluster.run(cluster.start(), isServing, 200);
+      const { uid } = cluster.pool()!.metadata;
+      expect([
+        uid !== pool.metadata.uid,
+        left().every(({ metadata: { labels } }) => labels?.['orka.ai/runtime-pool-uid'] === uid),
+      ]).toEqual([true, true]);
+    });
+  });
+
+  test('what its claim left is deleted, though nobody owns it', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    for (const kind of ['Sandbox', 'Pod']) {
+      const [one] = cluster.objects(kind);
+      const { ownerReferences: _owners, ...metadata } = one!.metadata;
+      cluster.put({ ...one!, metadata });
+    }
+    cluster.remove('SandboxClaim', cluster.objects('SandboxClaim')[0]!.metadata.name);
+    const before = cluster.sent.length;
+    await controller.reconcile(cluster.key, new AbortController().signal);
+    const deleted = cluster.sent.slice(before).flatMap(({ method, kind }) => (method === 'DELETE' ? [kind] : []));
+    expect(deleted).toEqual(['Sandbox', 'Pod']);
   });
 
   test('an object with only a label of the pool is not its own, and stays', async () => {

@@ -1,0 +1,90 @@
+import type { Manifest } from '../../api/index.js';
+import { isOwned } from '../../domain/attestation.js';
+import { commonLabels, labelKeys } from '../../domain/labels.js';
+import { poolKey } from '../../domain/names.js';
+import { get } from '../../kube/client.js';
+import type { KubeClient } from '../../kube/client.js';
+import { KubeError } from '../../kube/errors.js';
+import { labelsOfSandbox } from '../world.js';
+import type { Watched, World } from '../world.js';
+import { removeObjects } from './remove.js';
+
+export interface SweepOptions {
+  readonly client: KubeClient;
+  readonly world: World;
+  readonly runtimeNamespace: string;
+}
+
+/**
+ * Removes what a pool left that is not there any more, because its finalizer was taken away: the claim first, and what isolated the sandbox
+ * only once that is gone. Whether the pool is really gone is asked of the server, since a watch may lag behind.
+ *
+ * @param poolUid of the pool that has the name now; what is its own stays
+ * @returns whether something was left
+ */
+export async function sweep(
+  options: SweepOptions,
+  key: string,
+  poolUid: string | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const stage = leftOf(options, key, poolUid);
+  if (!stage) return false;
+  if (!(await areGone(options, key, new Set(stage.map(poolUidOf)), signal))) return false;
+  const removable = stage.filter((object) => !held(object));
+  await removeObjects(options, removable, signal);
+  return true;
+}
+
+/** What goes next of it; what somebody else ends is waited for, though. */
+function leftOf(
+  { world, runtimeNamespace }: SweepOptions,
+  key: string,
+  poolUid: string | undefined,
+): readonly Manifest[] | undefined {
+  const left = (watched: Watched) => watched.list().filter((object) => isLeft(object, runtimeNamespace, key, poolUid));
+  // A Pod that nobody owns may be anybody's while there is a pool of the name.
+  const running = [...left(world.sandboxes), ...left(world.pods)].filter((object) => poolUid === undefined || held(object));
+  const stages = [
+    left(world.claims),
+    running,
+    [...left(world.warmPools), ...left(world.templates)],
+    [...left(world.services), ...left(world.policies), ...left(world.budgets)],
+    left(world.secrets),
+  ];
+  return stages.find((stage) => stage.length > 0);
+}
+
+function isLeft(object: Manifest, runtimeNamespace: string, key: string, poolUid: string | undefined): boolean {
+  const uid = poolUidOf(object);
+  if (uid === '' || uid === poolUid) return false;
+  const [poolNamespace = '', poolName = ''] = key.split('/');
+  const labels = commonLabels({ poolNamespace, poolName, poolUid: uid, poolKey: poolKey(poolNamespace, poolName) });
+  const seen =
+    object.kind === 'Sandbox' ? { ...object, metadata: { ...object.metadata, labels: labelsOfSandbox(object) } } : object;
+  return isOwned(seen, runtimeNamespace, labels);
+}
+
+/** Its owner ends it: the provider's chain is ended by its claim. */
+const held = ({ metadata }: Manifest): boolean =>
+  metadata.ownerReferences?.some(({ controller }) => controller === true) ?? false;
+
+const poolUidOf = (object: Manifest): string =>
+  (object.kind === 'Sandbox' ? labelsOfSandbox(object) : (object.metadata.labels ?? {}))[labelKeys.poolUid] ?? '';
+
+async function areGone(
+  { client, world }: SweepOptions,
+  key: string,
+  uids: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const [namespace = '', name = ''] = key.split('/');
+  try {
+    const pool = await get(client, { ...world.pools.kind, namespace, name }, { signal });
+    return pool === undefined || !uids.has(pool.metadata.uid ?? '');
+  } catch (error) {
+    // Its namespace is none of those whose Tasks this controller runs.
+    if (error instanceof KubeError && error.code === 'forbidden') return false;
+    throw error;
+  }
+}
