@@ -22,8 +22,8 @@ import { createLog } from './log.js';
 import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';
+import type { PoolEffectName } from './pool/decision.js';
 import { createPoolReconciler } from './pool/reconcile.js';
-import type { EffectObserver } from './pool/reconcile.js';
 import { patchWatched } from './patch.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
@@ -49,10 +49,13 @@ interface Leading {
   readonly stop: () => Promise<void>;
 }
 
+/** Told of each effect of a pool before it begins, and again once it has been performed. */
+type EffectHook = (effect: PoolEffectName, phase: 'begins' | 'performed') => void;
+
 /** For whoever wants to see, or to end, a controller at an exact step. */
 export interface ControllerHooks {
   /** @default nothing */
-  readonly onEffect?: EffectObserver;
+  readonly onEffect?: EffectHook;
 }
 
 /**
@@ -145,7 +148,7 @@ interface LeadOptions {
   readonly leadership: Leadership;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly onEffect: EffectObserver;
+  readonly onEffect: EffectHook;
 }
 
 /** Begins to write. Everything that is there is looked at once. */
@@ -182,10 +185,16 @@ function lead({ settings, client, world, leadership, log, metrics, onEffect }: L
     statusManager,
     enabled: settings.gates.agentSandbox,
     idleTtl: settings.idlePoolTtl,
-    onStatus: (pool, before) => observed(metrics, pool, before),
-    onEffect: (effect, phase) => {
-      if (phase === 'performed') metrics.poolEffect(effect);
-      onEffect(effect, phase);
+    signals: {
+      status: (pool, before, took) => {
+        observed(metrics, pool, before);
+        if (before !== undefined && took !== undefined) metrics.poolMoved(before, took);
+      },
+      effect: (effect, phase) => {
+        metrics.poolEffect(effect, phase);
+        if (phase !== 'conflicted') onEffect(effect.do, phase);
+      },
+      attested: (result) => metrics.poolAttested(result),
     },
   });
   const uids = new Map<string, string>();

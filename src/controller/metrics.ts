@@ -1,9 +1,9 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { admissionStates } from '../api/runtime-pool.js';
-import type { AdmissionState } from '../api/runtime-pool.js';
+import type { AdmissionState, PoolLifecycle } from '../api/runtime-pool.js';
 import type { ExecutionOutcome } from '../api/task.js';
-import { poolEffects } from './pool/decision.js';
-import type { PoolEffectName } from './pool/decision.js';
+import { poolEffects, recycleCauses } from './pool/decision.js';
+import type { PoolSignals } from './pool/reconcile.js';
 import type { WorkRun } from '../kube/workqueue.js';
 import type { Milliseconds } from '../lib/duration.js';
 
@@ -41,8 +41,11 @@ export interface Metrics {
   readonly poolScaledToZero: (pool: PoolRef) => void;
   /** When the deletion of a pool begins: its series end. */
   readonly poolGone: (pool: PoolRef) => void;
-  /** Once a pool's effect has been performed. */
-  readonly poolEffect: (effect: PoolEffectName) => void;
+  /** When a pool's effect has been performed, or met an object that was written since. A claim that is deleted tells why. */
+  readonly poolEffect: PoolSignals['effect'];
+  readonly poolAttested: PoolSignals['attested'];
+  /** A pool left a lifecycle in which it was for so long. */
+  readonly poolMoved: (from: PoolLifecycle, took: Milliseconds) => void;
   readonly attemptEnded: (outcome: ExecutionOutcome) => void;
   readonly attemptPassed: (phase: AttemptPhase, took: Milliseconds) => void;
   /** All series, as a scrape wants them. */
@@ -65,6 +68,7 @@ export function createMetrics({ ofProcess = true }: { readonly ofProcess?: boole
     ...queueMetrics(registers),
     ...clusterMetrics(registers),
     ...poolMetrics(registers),
+    ...poolLifeMetrics(registers),
     ...attemptMetrics(registers),
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
@@ -157,7 +161,7 @@ function clusterMetrics(registers: Registry[]): Pick<Metrics, 'leading' | 'reque
 }
 
 /** Source: workload.md §7.14. */
-function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poolScaledToZero' | 'poolGone' | 'poolEffect'> {
+function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poolScaledToZero' | 'poolGone'> {
   const labelNames = ['namespace', 'name'] as const;
   const gauge = (name: string, help: string) => new Gauge({ name: `orka_acp_runtime_pool_${name}`, help, labelNames, registers });
   const desired = gauge('desired_replicas', 'Replicas that the pool should have.');
@@ -177,17 +181,7 @@ function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poo
     labelNames,
     registers,
   });
-  const effects = new Counter({
-    name: 'orka_workspaces_pool_effects_total',
-    help: 'Effects that were performed for pools, by kind.',
-    labelNames: ['effect'],
-    registers,
-  });
-  for (const effect of poolEffects) effects.inc({ effect }, 0);
   return {
-    poolEffect: (effect) => {
-      effects.inc({ effect });
-    },
     poolObserved: ({ namespace, name }, figures) => {
       const pool = { namespace, name };
       desired.set(pool, figures.desiredReplicas);
@@ -205,6 +199,51 @@ function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poo
       const pool = { namespace, name };
       for (const metric of [desired, ready, sessions, prompts, queued, scaledToZero]) metric.remove(pool);
       for (const state of admissionStates) admission.remove({ ...pool, state });
+    },
+  };
+}
+
+/** What happens to pools, of all of them together: a pool is gone sooner than a rate of it could be computed. */
+function poolLifeMetrics(registers: Registry[]): Pick<Metrics, 'poolEffect' | 'poolAttested' | 'poolMoved'> {
+  const counter = (name: string, help: string, label: string, values: readonly string[]) => {
+    const created = new Counter({ name: `orka_workspaces_pool_${name}`, help, labelNames: [label], registers });
+    for (const value of values) created.inc({ [label]: value }, 0);
+    return (value: string) => created.inc({ [label]: value });
+  };
+  const performed = counter('effects_total', 'Effects that were performed for pools.', 'effect', poolEffects);
+  const conflicted = counter(
+    'conflicts_total',
+    'Effects that met an object which somebody else had written since.',
+    'effect',
+    poolEffects,
+  );
+  const ended = counter('sandboxes_ended_total', 'Sandboxes that were ended, by cause.', 'cause', [
+    'planned',
+    'unproven',
+    ...recycleCauses,
+  ]);
+  const attested = counter('attestations_total', 'Comparisons of a sandbox with what was rendered, by result.', 'result', [
+    'whole',
+    'differs',
+    'incomplete',
+  ]);
+  const lifecycles = new Histogram({
+    name: 'orka_workspaces_pool_lifecycle_seconds',
+    help: 'How long pools were in a lifecycle before the next.',
+    labelNames: ['lifecycle'],
+    buckets: phaseBuckets,
+    registers,
+  });
+  return {
+    poolEffect: (effect, phase) => {
+      if (phase === 'conflicted') conflicted(effect.do);
+      if (phase !== 'performed') return;
+      performed(effect.do);
+      if (effect.do === 'delete-claim') ended(effect.cause);
+    },
+    poolAttested: attested,
+    poolMoved: (lifecycle, took) => {
+      lifecycles.observe({ lifecycle }, took / 1000);
     },
   };
 }

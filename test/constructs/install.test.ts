@@ -79,12 +79,12 @@ describe('the controller may', () => {
 
   test('where sandboxes are, never change a claim or a Secret, and make no Pod', () => {
     expect(rights('Role', 'orka-runtimes')).toEqual([
-      'agents.x-k8s.io/sandboxes: get list watch',
+      'agents.x-k8s.io/sandboxes: get list watch delete',
       'extensions.agents.x-k8s.io/sandboxclaims: get list watch create delete',
       'extensions.agents.x-k8s.io/sandboxtemplates: get list watch create update delete',
       'extensions.agents.x-k8s.io/sandboxwarmpools: get list watch create update delete',
       'networking.k8s.io/networkpolicies: get list watch create update delete',
-      'pods: get list watch',
+      'pods: get list watch delete',
       'policy/poddisruptionbudgets: get list watch create update delete',
       'secrets: get list watch create delete',
       'services: get list watch create update delete',
@@ -93,7 +93,7 @@ describe('the controller may', () => {
 
   test('create Pods, for dry runs, when a class compares with them', () => {
     const objects = installed({ classes: [poolClass({ attestation: 'AdmissionAware' })] });
-    expect(rights('Role', 'orka-runtimes', objects)).toContain('pods: get list watch create');
+    expect(rights('Role', 'orka-runtimes', objects)).toContain('pods: get list watch create delete');
   });
 
   test('read no Secret of its namespace without a class that names one', () => {

@@ -73,12 +73,54 @@ describe('a queue', () => {
   });
 });
 
-test('every effect of pools is counted from zero', async () => {
-  const metrics = own();
-  metrics.poolEffect('seed');
-  const counted = await samples(metrics, 'orka_workspaces_pool_effects_total');
-  expect(Object.keys(counted).length).toBe(poolEffects.length);
-  expect(Object.values(counted).reduce((sum, value) => sum + value, 0)).toBe(1);
+describe('the life of pools', () => {
+  const claim = { apiVersion: 'v1', kind: 'SandboxClaim', metadata: { name: 'c' } };
+  const counted = async (metrics: Metrics, name: string) =>
+    Object.fromEntries(Object.entries(await samples(metrics, `orka_workspaces_pool_${name}`)).filter(([, value]) => value > 0));
+
+  test('every effect is counted, from zero, once it has been performed', async () => {
+    const metrics = own();
+    metrics.poolEffect({ do: 'read-credentials' }, 'begins');
+    metrics.poolEffect({ do: 'read-credentials' }, 'performed');
+    expect(Object.keys(await samples(metrics, 'orka_workspaces_pool_effects_total')).length).toBe(poolEffects.length);
+    expect(await counted(metrics, 'effects_total')).toEqual({
+      'orka_workspaces_pool_effects_total{effect="read-credentials"}': 1,
+    });
+  });
+
+  test('a conflict is counted by the effect that met it, and as nothing that was performed', async () => {
+    const metrics = own();
+    metrics.poolEffect({ do: 'scale-to-zero' }, 'conflicted');
+    expect([await counted(metrics, 'conflicts_total'), await counted(metrics, 'effects_total')]).toEqual([
+      { 'orka_workspaces_pool_conflicts_total{effect="scale-to-zero"}': 1 },
+      {},
+    ]);
+  });
+
+  test('a sandbox that is ended is counted by its cause', async () => {
+    const metrics = own();
+    metrics.poolEffect({ do: 'delete-claim', claim, cause: 'cold-start', because: 'it took too long' }, 'performed');
+    expect(await counted(metrics, 'sandboxes_ended_total')).toEqual({
+      'orka_workspaces_pool_sandboxes_ended_total{cause="cold-start"}': 1,
+    });
+  });
+
+  test('a comparison is counted by its result', async () => {
+    const metrics = own();
+    metrics.poolAttested('differs');
+    expect(await counted(metrics, 'attestations_total')).toEqual({
+      'orka_workspaces_pool_attestations_total{result="differs"}': 1,
+    });
+  });
+
+  test('the time in a lifecycle is told in seconds when it is left', async () => {
+    const metrics = own();
+    metrics.poolMoved('Starting', 1_500);
+    expect(await samples(metrics, 'orka_workspaces_pool_lifecycle_seconds')).toEqual({
+      'orka_workspaces_pool_lifecycle_seconds_sum{lifecycle="Starting"}': 1.5,
+      'orka_workspaces_pool_lifecycle_seconds_count{lifecycle="Starting"}': 1,
+    });
+  });
 });
 
 test('leadership is 1 while it lasts and 0 otherwise', async () => {

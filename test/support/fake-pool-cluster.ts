@@ -313,8 +313,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
         enabled: true,
         idleTtl: 900_000,
         record: () => undefined,
-        onStatus: () => undefined,
-        onEffect: () => undefined,
+        signals: { status: () => undefined, effect: () => undefined, attested: () => undefined },
       }),
     run: async (reconciler, until, most = 60) => {
       for (let round = 0; round < most; round++) {

@@ -1,3 +1,4 @@
+import type { PoolLifecycle } from '../../api/index.js';
 import type { Credentials } from '../../harness/bootstrap.js';
 import type { Finding } from '../../lib/errors.js';
 import type { RenderedPool } from '../../render/instantiate.js';
@@ -38,6 +39,8 @@ export interface PoolMemory {
   /** UID of the claim whose deletion was asked for. */
   deleting: string | undefined;
   recycling: { count: number; at: number; because: string };
+  /** When its lifecycle was entered, if this process saw it. */
+  entered: { readonly lifecycle: PoolLifecycle; readonly at: number } | undefined;
   /** Nothing is left of another pool of the name. */
   swept: boolean;
   /** What the server refused to let us do, until it lets us. */
@@ -56,6 +59,7 @@ export function createMemory(): PoolMemory {
     rendered: undefined,
     deleting: undefined,
     recycling: { count: 0, at: 0, because: '' },
+    entered: undefined,
     swept: false,
     refused: undefined,
   };

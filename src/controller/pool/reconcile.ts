@@ -9,13 +9,14 @@ import type { JsonObject } from '../../lib/json.js';
 import { perform } from './act.js';
 import type { Performed, PoolActOptions, PoolWork } from './act.js';
 import { decide } from './decide.js';
-import type { PoolEffect, PoolEffectName, StatusIntent } from './decision.js';
+import type { PoolEffect, StatusIntent } from './decision.js';
 import { ForeignObjectError } from './ensure.js';
 import { degraded } from './intents.js';
 import { createMemory, learnContainer } from './memory.js';
 import type { AuthMaterial, PoolMemory } from './memory.js';
 import type { PoolObservation } from './observation.js';
 import { observePool } from './observe.js';
+import { keepLive } from './rule.js';
 import { nextStatus } from './status.js';
 import { sweep } from './sweep.js';
 
@@ -25,13 +26,18 @@ export interface PoolReconcilerOptions extends PoolActOptions {
   readonly enabled: boolean;
   readonly idleTtl: number;
   readonly record: (event: KubeEvent) => void;
-  /** Told of each status that was written, and of the lifecycle before it. */
-  readonly onStatus: (pool: RuntimePool, before: PoolLifecycle | undefined) => void;
-  readonly onEffect: EffectObserver;
+  readonly signals: PoolSignals;
 }
 
-/** Told of each effect before it begins, and again once it has been performed. */
-export type EffectObserver = (effect: PoolEffectName, phase: 'begins' | 'performed') => void;
+/** What is told of pools as it happens, for whoever counts or watches. */
+export interface PoolSignals {
+  /** A status was written. `took`: milliseconds in the lifecycle before it, if that is another and this process saw it begin. */
+  readonly status: (pool: RuntimePool, before: PoolLifecycle | undefined, took: number | undefined) => void;
+  /** `conflicted`: somebody else wrote the object since it was looked at. */
+  readonly effect: (effect: PoolEffect, phase: 'begins' | 'performed' | 'conflicted') => void;
+  /** The chain of a Pod was compared. `incomplete`: not all of it could be read, or was there. */
+  readonly attested: (result: 'whole' | 'differs' | 'incomplete') => void;
+}
 
 export interface PoolReconciler {
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<WorkResult>;
@@ -49,6 +55,7 @@ const forgivenAfter = 300_000;
 
 /** Runs pools: observe, decide, write the status, act, and again, until nothing is to be done at once. */
 export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconciler {
+  const { signals } = options;
   const memories = new Map<string, { readonly uid: string; readonly memory: PoolMemory }>();
 
   /** What is remembered of the pool of that name belongs to that pool only, not to another of its name. */
@@ -89,7 +96,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const decision = decide(o, options.clock.now());
       // What is tried in vain again and again would be announced again and again.
       const vain = decision.effect !== undefined && decision.effect.do === memory.refused;
-      const pool = decision.status && !vain ? await writeStatus(o, decision.status, signal) : o.pool;
+      const pool = decision.status && !vain ? await writeStatus(o, memory, decision.status, signal) : o.pool;
       if (decision.status?.lifecycle === 'Serving' && options.clock.now() - memory.recycling.at > forgivenAfter)
         memory.recycling = { count: 0, at: 0, because: '' };
       if (!decision.effect) {
@@ -115,22 +122,30 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
   async function attempt(work: PoolWork, effect: PoolEffect): Promise<Performed> {
     const { memory } = work;
     try {
-      options.onEffect(effect.do, 'begins');
+      signals.effect(effect, 'begins');
       const performed = await perform(work, effect);
-      options.onEffect(effect.do, 'performed');
+      signals.effect(effect, 'performed');
+      if (effect.do === 'attest') signals.attested(memory.mismatch ? 'differs' : memory.attested ? 'whole' : 'incomplete');
       if (effect.do === 'delete-claim' && effect.cause !== 'planned') tellEnded(work.o.pool, effect.because);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
     } catch (error) {
       if (isLasting(error)) memory.refused = effect.do;
+      if (isConflict(error)) signals.effect(effect, 'conflicted');
       throw error;
     }
   }
 
   /** @returns the pool with its new status */
-  async function writeStatus(o: PoolObservation, intent: StatusIntent, signal: AbortSignal): Promise<RuntimePool> {
+  async function writeStatus(
+    o: PoolObservation,
+    memory: PoolMemory,
+    intent: StatusIntent,
+    signal: AbortSignal,
+  ): Promise<RuntimePool> {
     const before = (o.pool.status ?? {}) as JsonObject;
-    const after = nextStatus(o, intent, options.clock.now());
+    const now = options.clock.now();
+    const after = nextStatus(o, intent, now);
     const change = mergeChange(before, after);
     if (!change) return o.pool;
     const object = await patchWatched(
@@ -144,14 +159,20 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
         signal,
       },
     );
-    options.onStatus(object as unknown as RuntimePool, o.pool.status?.lifecycle);
-    if (o.pool.status?.lifecycle !== intent.lifecycle) tell(object, intent);
+    const { lifecycle, message } = o.pool.status ?? {};
+    const moved = lifecycle !== intent.lifecycle;
+    const { entered } = memory;
+    const took = moved && entered && entered.lifecycle === lifecycle ? now - entered.at : undefined;
+    if (moved) memory.entered = { lifecycle: intent.lifecycle, at: now };
+    signals.status(object as unknown as RuntimePool, lifecycle, took);
+    if (moved || (isFault(intent) && message !== after.message)) tell(object, intent);
     return object as unknown as RuntimePool;
   }
 
-  function tell(pool: Manifest, { lifecycle, message }: StatusIntent): void {
+  function tell(pool: Manifest, intent: StatusIntent): void {
+    const { lifecycle, message } = intent;
     if (!told.includes(lifecycle)) return;
-    const type = lifecycle === 'Degraded' || lifecycle === 'Ambiguous' ? 'Warning' : 'Normal';
+    const type = isFault(intent) ? 'Warning' : 'Normal';
     options.record({ regarding: pool, type, reason: lifecycle, action: 'Reconcile', note: message });
   }
 
@@ -162,10 +183,10 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
 
   /** What was refused is said; what is only out of date is looked at again. */
   async function failed(key: string, memory: PoolMemory, error: unknown, signal: AbortSignal): Promise<WorkResult> {
-    if (error instanceof KubeError && error.code === 'conflict') return { requeueAfter: 20 };
+    if (isConflict(error)) return { requeueAfter: 20 };
     const o = isLasting(error) ? observePool(options, key, memory) : undefined;
     if (!o) throw error;
-    await writeStatus(o, degraded((error as Error).message, o.pool.status?.activeInstance ? 'keep' : 'none'), signal);
+    await writeStatus(o, memory, degraded((error as Error).message, keepLive(o)), signal);
     return { requeueAfter: 10_000 };
   }
 
@@ -182,7 +203,15 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
   };
 }
 
+function isConflict(error: unknown): boolean {
+  return error instanceof KubeError && error.code === 'conflict';
+}
+
 const told: readonly string[] = ['Serving', 'Stopped', 'Degraded', 'Ambiguous'];
+
+function isFault({ lifecycle }: StatusIntent): boolean {
+  return lifecycle === 'Degraded' || lifecycle === 'Ambiguous';
+}
 
 /** The server understood the request and does not want it: quota, admission, RBAC, validation. Or something foreign is in the way. */
 function isLasting(error: unknown): boolean {

@@ -186,12 +186,16 @@ const queued: TaskRule = (o, now) => {
   if (admits && held && now < held.until)
     return waiting(o, now, held.tries > 1 ? `the attempt could not begin: ${held.says}` : undefined, held.until);
   if (admits) return { effect: { do: 'start' } };
-  if (lifecycle === 'Degraded' || lifecycle === 'Ambiguous')
+  const open = lifecycle === 'Serving' && admissionState === 'Accepting';
+  if (lifecycle !== undefined && !open && !onItsWay.includes(lifecycle))
     return waiting(o, now, `waits for its pool: ${message ?? lifecycle}`);
   // What it waited for is over.
   if (o.task.status.message !== undefined) return { effect: { do: 'say', message: undefined } };
   return waiting(o, now, undefined);
 };
+
+/** Lifecycles from which a wanted pool comes to serve without anybody's help. */
+const onItsWay: readonly string[] = ['Starting', 'Stopped'];
 
 const rules: readonly TaskRule[] = [deleted, atWork, settled, late, unread, unbound, thawing, interrupted, unqueued, queued];
 

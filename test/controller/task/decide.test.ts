@@ -355,7 +355,6 @@ describe('a queued Task', () => {
 
   test.each([
     ['does not serve', { lifecycle: 'Starting' }],
-    ['does not accept', { admissionState: 'Closed' }],
     ['has no instance', { activeInstance: undefined }],
     ['has an instance of another epoch', { activeInstance: { ...instanceOf(bound.plan), controllerEpoch: 2 } }],
     ['has been looked at in another generation', { observedGeneration: 1 }],
@@ -368,6 +367,15 @@ describe('a queued Task', () => {
     const message = 'waits for its pool: the Pod cannot be scheduled';
     expect(decide(served({ pool: degraded }), soon).effect).toEqual({ do: 'say', message });
     expect(verb(decide(served({ pool: degraded }, inState(bound.task, {}, { message })), soon))).toBe('wait');
+  });
+
+  test.each([
+    ['Serving', 'Closed', 'the instance is at capacity'],
+    ['Draining', 'Draining', 'the instance is draining'],
+    ['Stopping', 'Closed', 'the sandbox is being deleted'],
+  ] as const)('tells what a pool says that is %s and %s', (lifecycle, admissionState, message) => {
+    const closed = with_(pool, { lifecycle, admissionState, message });
+    expect(decide(served({ pool: closed }), soon).effect).toEqual({ do: 'say', message: `waits for its pool: ${message}` });
   });
 
   test('says nothing any more once what it waited for is over', () => {
