@@ -167,7 +167,7 @@ describe('the columns', () => {
   test.each([
     [taskKind, 'Type Phase Priority Age'],
     [agentKind, 'Provider Model Ready Active Age'],
-    [runtimePoolKind, 'Lifecycle Admission Desired Current Sessions Prompts Age'],
+    [runtimePoolKind, 'Lifecycle Admission Desired Current Sessions Prompts Age Message'],
     [runtimePoolClassKind, 'Provider Class Ready Reason Age'],
   ] as const)('of $kind', (kind, columns) => {
     expect(
