@@ -3,6 +3,7 @@ import { annotationKeys, authSecretAnnotation, finalizers, isAuthSecretAnnotatio
 import { refOf } from '../../kube/client.js';
 import type { KubeClient } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
+import { KubeError } from '../../kube/errors.js';
 import { remove } from '../../kube/remove.js';
 import type { CompiledPool } from '../../render/compile.js';
 import { refIn } from '../patch.js';
@@ -139,6 +140,12 @@ async function deleteClaim({ options, memory, signal }: PoolWork, claim: Manifes
     propagation: 'Foreground',
     signal,
   });
+  // It was written since it was looked at: what is to be done with it is decided anew.
+  if (outcome === 'another')
+    throw new KubeError('conflict', {
+      at: `SandboxClaim ${claim.metadata.name}`,
+      says: 'it was changed, or is another one by now',
+    });
   if (outcome === 'requested') memory.deleting = uid;
   if (outcome === 'absent') options.world.claims.removed(claim);
   return outcome;

@@ -1,8 +1,8 @@
-import type { PoolLifecycle } from '../../api/index.js';
+import type { Manifest, PoolLifecycle } from '../../api/index.js';
 import type { Credentials } from '../../harness/bootstrap.js';
 import type { Finding } from '../../lib/errors.js';
 import type { RenderedPool } from '../../render/instantiate.js';
-import type { PodView, Probe } from './observation.js';
+import type { PodView, PoolObservation, Probe } from './observation.js';
 
 /** What only the controller knows of a pool's bootstrap: the contents of one auth Secret. Immutable like it. */
 export interface AuthMaterial {
@@ -36,6 +36,8 @@ export interface PoolMemory {
   probe: Probe | undefined;
   /** What was rendered last, and of what. */
   rendered: { readonly inputs: readonly unknown[]; readonly pool: RenderedPool } | undefined;
+  /** UID of the claim that was there at the last look. */
+  claim: string | undefined;
   /** UID of the claim whose deletion was asked for. */
   deleting: string | undefined;
   recycling: { count: number; at: number; because: string };
@@ -57,6 +59,7 @@ export function createMemory(): PoolMemory {
     seeding: undefined,
     probe: undefined,
     rendered: undefined,
+    claim: undefined,
     deleting: undefined,
     recycling: { count: 0, at: 0, because: '' },
     entered: undefined,
@@ -71,6 +74,16 @@ export function learnContainer(memory: PoolMemory, pods: readonly PodView[]): vo
   if (!seeded || seeded.containerId !== undefined) return;
   const containerId = pods.find(({ uid }) => uid === seeded.podUid)?.containerId;
   if (containerId !== undefined) memory.seeded = { ...seeded, containerId };
+}
+
+/** We asked for the deletion of this claim. */
+export const isDeleting = ({ deleting }: PoolMemory, { metadata }: Manifest): boolean => deleting === metadata.uid;
+
+/** The claim of the last look is not there, and it was not us. Told once. */
+export function missesClaim(memory: PoolMemory, { claim }: Pick<PoolObservation, 'claim'>): boolean {
+  const before = memory.claim;
+  memory.claim = claim?.live.metadata.uid;
+  return before !== undefined && memory.claim !== before && memory.deleting !== before;
 }
 
 /** Nothing that was known of an instance holds for the next one. */

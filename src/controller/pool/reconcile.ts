@@ -12,7 +12,7 @@ import { decide } from './decide.js';
 import type { PoolEffect, StatusIntent } from './decision.js';
 import { ForeignObjectError } from './ensure.js';
 import { degraded } from './intents.js';
-import { createMemory, learnContainer } from './memory.js';
+import { createMemory, isDeleting, learnContainer, missesClaim } from './memory.js';
 import type { AuthMaterial, PoolMemory } from './memory.js';
 import type { PoolObservation } from './observation.js';
 import { observePool } from './observe.js';
@@ -93,6 +93,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const o = observePool(options, key, memory);
       if (!o) return undefined;
       learnContainer(memory, o.pods);
+      if (missesClaim(memory, o)) tellEnded(o.pool, 'the claim was deleted by someone else');
       const decision = decide(o, options.clock.now());
       // What is tried in vain again and again would be announced again and again.
       const vain = decision.effect !== undefined && decision.effect.do === memory.refused;
@@ -126,7 +127,8 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const performed = await perform(work, effect);
       signals.effect(effect, 'performed');
       if (effect.do === 'attest') signals.attested(memory.mismatch ? 'differs' : memory.attested ? 'whole' : 'incomplete');
-      if (effect.do === 'delete-claim' && effect.cause !== 'planned') tellEnded(work.o.pool, effect.because);
+      if (effect.do === 'delete-claim' && effect.cause !== 'planned' && isDeleting(memory, effect.claim))
+        tellEnded(work.o.pool, effect.because);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
     } catch (error) {
