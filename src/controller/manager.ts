@@ -28,6 +28,8 @@ import { patchWatched } from './patch.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
 import { createTaskReconciler } from './task/reconcile.js';
+import { watchTokens } from './tokens.js';
+import type { Tokens } from './tokens.js';
 import { childKinds, poolOf, watchedKinds, watchWorld } from './world.js';
 import type { WatchedName, World } from './world.js';
 
@@ -74,22 +76,28 @@ export async function runController(
     createTransport(access, { userAgent: `orka-workspaces/${settings.version}`, onAnswer: (...of) => metrics.request(...of) }),
   );
   let leading: Leading | undefined;
+  const onError = (error: unknown) => {
+    // A watch that was quiet for too long is opened again; that is how a dead connection is found.
+    if (error instanceof KubeError && error.code === 'timeout') log.debug('watch is opened again', { because: error.message });
+    else log.error('watch', error);
+  };
   const watched = watchWorld(client, settings, {
     onChange: (name, key, before, after) => {
+      if (name === 'classes') tokens.follow(watched.world.classes.list());
       if (!leading) return;
       // Whom it belonged to must look as well: its labels may be what was changed.
       for (const object of [before, after]) if (object) route(leading.queues, watched.world, name, key, object);
     },
     onMissing: (name, missing) => {
       log.warn(missing ? 'kind is missing' : 'kind is served', { kind: watchedKinds[name].kind });
-      if (leading) for (const pool of watched.world.pools.list()) leading.queues.pools.add(keyOf(pool));
+      lookAtPools();
     },
-    onError: (error) => {
-      // A watch that was quiet for too long is opened again; that is how a dead connection is found.
-      if (error instanceof KubeError && error.code === 'timeout') log.debug('watch is opened again', { because: error.message });
-      else log.error('watch', error);
-    },
+    onError,
   });
+  const tokens = watchTokens(client, { namespace: settings.controllerNamespace, onChange: lookAtPools, onError });
+  function lookAtPools(): void {
+    if (leading) for (const pool of watched.world.pools.list()) leading.queues.pools.add(keyOf(pool));
+  }
   let synced = false;
   void watched.synced.then(() => {
     synced = true;
@@ -128,7 +136,7 @@ export async function runController(
     if (!ended.signal.aborted) {
       log.info('leads', { epoch: leadership.epoch });
       metrics.leading(controllerName, true);
-      leading = lead({ settings, client, world: watched.world, leadership, log, metrics, onEffect });
+      leading = lead({ settings, client, world: watched.world, tokens, leadership, log, metrics, onEffect });
       await over;
     }
   }
@@ -136,7 +144,7 @@ export async function runController(
   await leading?.stop();
   leading = undefined;
   await election.release();
-  await Promise.all([watched.stop(), probes.close()]);
+  await Promise.all([watched.stop(), tokens.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
 }
@@ -145,6 +153,7 @@ interface LeadOptions {
   readonly settings: ControllerSettings;
   readonly client: KubeClient;
   readonly world: World;
+  readonly tokens: Tokens;
   readonly leadership: Leadership;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -152,7 +161,7 @@ interface LeadOptions {
 }
 
 /** Begins to write. Everything that is there is looked at once. */
-function lead({ settings, client, world, leadership, log, metrics, onEffect }: LeadOptions): Leading {
+function lead({ settings, client, world, tokens, leadership, log, metrics, onEffect }: LeadOptions): Leading {
   const { epoch, signal } = leadership;
   const recorder = createRecorder(client, {
     manager: controllerName,
@@ -185,6 +194,7 @@ function lead({ settings, client, world, leadership, log, metrics, onEffect }: L
     statusManager,
     enabled: settings.gates.agentSandbox,
     idleTtl: settings.idlePoolTtl,
+    tokenVersion: tokens.versionOf,
     signals: {
       status: (pool, before, took) => {
         observed(metrics, pool, before);

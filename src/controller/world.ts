@@ -113,7 +113,7 @@ function namespacesOf(
 }
 
 /** Values of Secrets are read when they are needed, and kept nowhere else. */
-function withoutData({ data: _data, stringData: _stringData, ...secret }: Manifest): Manifest {
+export function withoutData({ data: _data, stringData: _stringData, ...secret }: Manifest): Manifest {
   const { managedFields: _managedFields, ...metadata } = secret.metadata;
   return { ...secret, metadata };
 }

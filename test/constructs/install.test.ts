@@ -60,7 +60,7 @@ describe('the controller may', () => {
       'coordination.k8s.io/leases: create',
       'core.orka.ai/runtimepoolclasses/status: patch',
       'core.orka.ai/runtimepoolclasses: list watch',
-      'secrets provider-proxy: get',
+      'secrets provider-proxy: get list watch',
     ]);
   });
 

@@ -308,6 +308,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
         statusManager: 'status',
         controllerNamespace: 'orka-system',
         runtimeNamespace: 'orka-runtimes',
+        tokenVersion: (name) => objects.get(keyOf('Secret', name))?.metadata.resourceVersion,
         epoch,
         clock,
         enabled: true,

@@ -56,7 +56,7 @@ export function controllerRules({
         rule('coordination.k8s.io', ['leases'], ['create']),
         rule('core.orka.ai', ['runtimepoolclasses'], ['list', 'watch']),
         rule('core.orka.ai', ['runtimepoolclasses/status'], ['patch']),
-        ...(tokenSecrets.length > 0 ? [rule('', ['secrets'], ['get'], tokenSecrets)] : []),
+        ...(tokenSecrets.length > 0 ? [rule('', ['secrets'], read, tokenSecrets)] : []),
       ],
     },
     ...namespaces.tasks.map((namespace) => ({

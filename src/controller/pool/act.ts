@@ -29,6 +29,8 @@ export interface PoolActOptions {
   readonly statusManager: string;
   readonly controllerNamespace: string;
   readonly runtimeNamespace: string;
+  /** Changes with each change of the Secret of that name that holds a proxy's token. */
+  readonly tokenVersion: (name: string) => string | undefined;
   readonly epoch: number;
   readonly clock: Clock;
 }

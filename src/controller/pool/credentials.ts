@@ -32,7 +32,7 @@ const suffix = (): { readonly random: string } => ({ random: randomBytes(12).toS
 /** Reads the provider's token, and the auth Secret that the pool names for this epoch. Nothing is written. */
 export async function readCredentials(work: PoolWork): Promise<void> {
   const { o, memory, options } = work;
-  memory.token ??= await readToken(work);
+  memory.token = await readToken(work);
   const published = o.pool.metadata.annotations?.[authSecretAnnotation(options.epoch)];
   if (published !== undefined) memory.auth.set(options.epoch, await readAuth(work, published));
 }
@@ -147,6 +147,7 @@ async function readToken(work: PoolWork): Promise<TokenMaterial | { readonly say
   if (!compiled) return { says: 'there is no usable class' };
   const { name, key } = compiled.spec.providerProxy.tokenSecretRef;
   const at = `Secret ${options.controllerNamespace}/${name}`;
+  const watchedAs = options.tokenVersion(name);
   try {
     const object = await get(options.client, { ...secretKind, namespace: options.controllerNamespace, name }, { signal });
     if (!object) return { says: `${at} is missing: it holds the token of the provider proxy` };
@@ -156,7 +157,7 @@ async function readToken(work: PoolWork): Promise<TokenMaterial | { readonly say
     const usable = bytes.length >= 32 && bytes.length <= 4096 && bytes.every((byte) => byte > 0x20 && byte !== 0x7f);
     if (!usable) return { says: `${at}: ${key} must be 32 to 4096 bytes without blanks and control characters` };
     const generation = sha256Hex(value).slice(0, 16);
-    return { value, generation, secretName: copyOf(work, generation) };
+    return { value, generation, secretName: copyOf(work, generation), watchedAs };
   } catch (error) {
     if (error instanceof KubeError && error.code === 'forbidden') return { says: `${at} may not be read: ${error.message}` };
     throw error;

@@ -19,6 +19,8 @@ export interface TokenMaterial {
   readonly generation: string;
   readonly value: string;
   readonly secretName: string;
+  /** How the Secret was known to the watch when it was read. Another one since: it must be read again. */
+  readonly watchedAs: string | undefined;
 }
 
 /**

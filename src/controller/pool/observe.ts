@@ -38,6 +38,7 @@ export interface ObserverOptions {
   readonly runtimeNamespace: string;
   readonly idleTtl: number;
   readonly epoch: number;
+  readonly tokenVersion: (name: string) => string | undefined;
 }
 
 /** Puts together what is known of a pool; reads nothing from the server. `undefined` = there is no such pool. */
@@ -53,7 +54,8 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   const own = (object: Manifest) => isOwned(object, runtimeNamespace, common);
   const poolClass = classOf(pool, classes);
   const compiled = poolClass.state === 'ready' ? poolClass.compiled : undefined;
-  const credentials = credentialsOf(pool, epoch, memory, (name) => world.secrets.get(at(name)));
+  const tokenVersion = compiled && options.tokenVersion(compiled.spec.providerProxy.tokenSecretRef.name);
+  const credentials = credentialsOf(pool, epoch, memory, { tokenVersion, secret: (name) => world.secrets.get(at(name)) });
   const rendered = compiled && credentials.state === 'ready' ? renderedOf(pool, compiled, epoch, memory) : undefined;
   const pods = ownPods(world.pods, labels.poolUid, at(claimName));
   const [template, warmPool, claim, sandbox] = [
@@ -138,17 +140,18 @@ function credentialsOf(
   pool: RuntimePool,
   epoch: number,
   { auth, token }: PoolMemory,
-  secret: (name: string) => Manifest | undefined,
+  now: { readonly tokenVersion: string | undefined; readonly secret: (name: string) => Manifest | undefined },
 ): CredentialsState {
   if (token === undefined) return { state: 'unread' };
   if ('says' in token) return { state: 'unusable', says: token.says };
+  if (now.tokenVersion !== undefined && now.tokenVersion !== token.watchedAs) return { state: 'unread' };
   const published = pool.metadata.annotations?.[authSecretAnnotation(epoch)];
   if (published === undefined) return { state: 'unpublished' };
   const material = auth.get(epoch);
   if (material === 'lost') return { state: 'lost' };
   if (!material || `${material.secretName}/${material.secretUid}` !== published) return { state: 'unread' };
   // What is remembered of it may be used no more once it is gone.
-  if (secret(material.secretName)?.metadata.uid !== material.secretUid) return { state: 'lost' };
+  if (now.secret(material.secretName)?.metadata.uid !== material.secretUid) return { state: 'lost' };
   return { state: 'ready', authSecretUid: material.secretUid, tokenGeneration: token.generation };
 }
 

@@ -177,6 +177,38 @@ describe('an instance that is lost', () => {
   });
 });
 
+describe('a token of the provider that is rotated under an instance', () => {
+  const rotate = (token: string) => {
+    cluster.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'provider-proxy', namespace: 'orka-system' },
+      data: { token: Buffer.from(token).toString('base64') },
+    });
+  };
+
+  test('drains the instance first, and the next one gets the new token', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const before = cluster.pool()?.status?.activeInstance?.providerTokenGeneration;
+    const rotated = `another-${providerToken}`;
+    rotate(rotated);
+    await cluster.run(controller, () => cluster.supervisor.drains === 1);
+    expect(cluster.pool()?.status?.activeInstance?.providerTokenGeneration).toBe(before);
+    await cluster.run(controller, () => cluster.supervisor.seeds.length === 2 && isServing());
+    expect([cluster.supervisor.seeds[1]?.includes(rotated), ownSecrets().length]).toEqual([true, 2]);
+  });
+
+  test('changes nothing when it is the same token again', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    rotate(providerToken);
+    const before = cluster.sent.length;
+    await cluster.run(controller);
+    expect(cluster.sent.slice(before).filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+});
+
 describe('what is refused', () => {
   const settles = async (): Promise<number> => {
     const controller = cluster.start();
