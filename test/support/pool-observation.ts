@@ -137,7 +137,7 @@ export function runningStatus(podIP: string): JsonObject {
 }
 
 const chain = materialized(template, claim, { sandbox: 'sandbox-uid', pod: 'pod-uid' });
-const { sandbox } = chain;
+export const { sandbox } = chain;
 export const pod: PodView = podView(chain.pod);
 
 export const capabilities: Capabilities = {

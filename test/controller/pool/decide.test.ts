@@ -1,9 +1,8 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import { format, resolveConfig } from 'prettier';
 import { decide } from '../../../src/controller/pool/decide.js';
-import type { PoolDecision, PoolEffect } from '../../../src/controller/pool/decision.js';
-import type { PoolObservation } from '../../../src/controller/pool/observation.js';
-import { nextStatus } from '../../../src/controller/pool/status.js';
+import type { PoolDecision } from '../../../src/controller/pool/decision.js';
 import {
   ago,
   bootID,
@@ -24,7 +23,6 @@ import {
   stages,
   stored,
   template,
-  templateDigest,
   unwanted,
   warmPool,
   withClaim,
@@ -33,6 +31,7 @@ import {
   withTemplate,
 } from '../../support/pool-observation.js';
 import type { Change, Stage } from '../../support/pool-observation.js';
+import { pageOf } from '../../support/pool-page.js';
 
 const decided = (stage: Stage, ...changes: readonly Change[]): PoolDecision => decide(observed(stage, ...changes), now);
 
@@ -94,13 +93,24 @@ interface Row {
   readonly is: Partial<ReturnType<typeof said>>;
 }
 
+/** Every situation that stands here, for the page of them. */
+const page: { readonly group: string; readonly rows: readonly Row[] }[] = [];
+let current = '';
+const group = (title: string, body: () => void): void => {
+  describe(title, () => {
+    current = title;
+    body();
+  });
+};
+
 const table = (rows: readonly Row[]): void => {
+  page.push({ group: current, rows });
   test.each(rows.map((row) => ({ ...row })))('$row', ({ stage, changes, is }) => {
     expect(said(decided(stage, ...changes))).toEqual(is);
   });
 };
 
-describe('guards that come before everything else (§7.2, §7.3)', () => {
+group('guards that come before everything else (§7.2, §7.3)', () => {
   table([
     {
       row: 'a deleted pool without our finalizer is no business of ours any more',
@@ -189,7 +199,7 @@ describe('guards that come before everything else (§7.2, §7.3)', () => {
   });
 });
 
-describe('what keeps a wanted pool from being run (§7.3)', () => {
+group('what keeps a wanted pool from being run (§7.3)', () => {
   table([
     {
       row: 'a class that is missing closes admission and keeps the fence',
@@ -311,7 +321,7 @@ describe('what keeps a wanted pool from being run (§7.3)', () => {
   ]);
 });
 
-describe('template integrity (§4 a)', () => {
+group('template integrity (§4 a)', () => {
   const changed = withTemplate({ specDigest: `sha256:${'8'.repeat(64)}`, whole: false });
   table([
     {
@@ -359,7 +369,7 @@ describe('template integrity (§4 a)', () => {
   ]);
 });
 
-describe('rollout (§7.5)', () => {
+group('rollout (§7.5)', () => {
   table([
     {
       row: 'nothing runs: the template is replaced',
@@ -452,7 +462,7 @@ describe('rollout (§7.5)', () => {
   });
 });
 
-describe('isolation', () => {
+group('isolation', () => {
   const broken =
     (state: 'absent' | 'changed'): Change =>
     (o) => ({ ...o, isolation: o.isolation.map((one, index) => (index === 0 ? { ...one, state } : one)) });
@@ -495,7 +505,7 @@ describe('isolation', () => {
   });
 });
 
-describe('from a claim to a Pod (§7.3, §7.4)', () => {
+group('from a claim to a Pod (§7.3, §7.4)', () => {
   const starting = { status: 'Starting/Closed RolloutStarting', instance: 'none' };
   table([
     {
@@ -678,7 +688,7 @@ describe('from a claim to a Pod (§7.3, §7.4)', () => {
   });
 });
 
-describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
+group('from a Pod to an instance (§4, §5.4, §7.4)', () => {
   const recycled = { ...failed(), effect: 'delete-claim' } as const;
   const restarted = { status: 'Degraded/Closed SupervisorRestartDetected', instance: 'none', effect: 'delete-claim' } as const;
   const failing = { podUid: pod.uid, at: now, error: 'ECONNREFUSED', since: now };
@@ -962,7 +972,7 @@ describe('from a Pod to an instance (§4, §5.4, §7.4)', () => {
   });
 });
 
-describe('an unused pool (§7.12)', () => {
+group('an unused pool (§7.12)', () => {
   table([
     {
       row: 'it is scaled to zero after the idle time',
@@ -1032,7 +1042,7 @@ describe('an unused pool (§7.12)', () => {
   ]);
 });
 
-describe('scale to zero (§7.6b)', () => {
+group('scale to zero (§7.6b)', () => {
   const stopping = { status: 'Stopping/Closed RolloutStopping', instance: 'none' };
   const draining = { status: 'Draining/Draining RolloutDraining', instance: 'keep' };
   const quiet = { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep' };
@@ -1177,7 +1187,7 @@ describe('scale to zero (§7.6b)', () => {
   });
 });
 
-describe('deletion (§7.9, §7.10)', () => {
+group('deletion (§7.9, §7.10)', () => {
   const service = stored(rendered.isolation[0]!, 'service-uid');
   table([
     {
@@ -1210,172 +1220,10 @@ describe('deletion (§7.9, §7.10)', () => {
   });
 });
 
-describe('whatever is observed', () => {
-  const later_ = (at: number): Change => knowing({ probe: { ...probed({}, at) } });
-  const pieces: readonly Change[] = [
-    unwanted,
-    deleted,
-    gone,
-    rerendered,
-    refused,
-    idleNow,
-    withClaim(foreign),
-    withClaim({ whole: false }),
-    withClaim({ deleting: true }),
-    withClaim({ verdict: { state: 'unseen' } }),
-    withClaim({ verdict: { state: 'blocked', says: 'exceeded quota' } }),
-    withClaim({ verdict: { state: 'ended', says: 'expired' } }),
-    claimedAt(3_600_000),
-    having({ orphans: [template] }),
-    having({ unguarded: ['deny-all'] }),
-    knowing({ probe: probed({ sessionIdentityCapacity: undefined }) }),
-    withTemplate(foreign),
-    withTemplate({ specDigest: 'another', whole: false }),
-    having({ template: undefined }),
-    having({ warmPool: undefined }),
-    having({ warmPool: { live: warmPool, owned: false, whole: true } }),
-    having({ claim: undefined }),
-    having({ sandbox: undefined }),
-    having({ pods: [] }),
-    having({ pods: [pod, secondPod] }),
-    having({ enabled: false }),
-    having({ missingKinds: ['Sandbox'] }),
-    having({ problem: { at: 'RuntimePool a/b', allowed: 'another' } }),
-    having({ poolClass: { state: 'drifted', says: 'it changed' } }),
-    having({ poolClass: { state: 'invalid', says: 'it is invalid' } }),
-    having({ credentials: { state: 'lost' } }),
-    having({ credentials: { state: 'ready', authSecretUid: 'another', tokenGeneration: 'x' } }),
-    having({ credentials: { state: 'unusable', says: 'no' } }),
-    having({ recycling: { count: 3, at: now - 1_000, because: 'it ended' } }),
-    having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: NaN } }),
-    withPod({ uid: 'pod-uid-2' }),
-    withPod({ ready: false }),
-    withPod({ address: undefined, deleting: true, ready: false }),
-    withPod({ address: undefined, finished: true, ready: false }),
-    withPod({ containerId: 'containerd://2' }),
-    withPod({ waiting: 'CrashLoopBackOff', ready: false }),
-    withPod({ identity: undefined }),
-    recording({ instance: undefined }),
-    recording({ instance: 'unreadable' }),
-    recording({ instance: { authSecretUID: 'another', workloadUID: pod.uid } }),
-    recording({ templateDigest: undefined }),
-    recording({ templateDigest }),
-    knowing({ suspect: true }),
-    knowing({ attested: undefined }),
-    knowing({ seeded: undefined }),
-    knowing({ seeding: 'conflict' }),
-    knowing({ seeding: { failedAt: now, says: 'no' } }),
-    knowing({ authenticated: 'unread' }),
-    knowing({ authenticated: 'lost' }),
-    knowing({ probe: undefined }),
-    knowing({ probe: probed({ lifecycle: 'unhealthy' }) }),
-    knowing({ probe: probed({ lifecycle: 'booting' }) }),
-    knowing({ probe: probed(drainRequested) }),
-    later_(now - 3_600_000),
-    knowing({ probe: { podUid: pod.uid, at: now, error: 'no', since: now - 70_000 } }),
-    reservedBy(30_000),
-    reservedBy(-30_000),
-    withStatus({ lifecycle: 'Quiescent' }),
-    withStatus({ activeInstance: undefined }),
-    withStatus({ lifecycle: 'Stopped', observedGeneration: 1 }),
-    (o) => ({ ...o, isolation: o.isolation.map((one) => ({ ...one, state: 'changed' })) }),
-    (o) => ({ ...o, isolation: o.isolation.map((one) => ({ ...one, state: 'foreign' })) }),
-  ];
-  const observations: fc.Arbitrary<PoolObservation> = fc
-    .tuple(fc.constantFrom(...stages), fc.array(fc.constantFrom(...pieces), { maxLength: 5 }))
-    .map(([stage, changes]) => observed(stage, ...changes));
-  const holds = (check: (o: PoolObservation, decision: PoolDecision) => boolean): void => {
-    fc.assert(
-      fc.property(observations, (o) => check(o, decide(o, now))),
-      { numRuns: 3_000 },
-    );
-  };
-  const touched = (effect: PoolEffect | undefined): readonly string[] => {
-    if (effect?.do === 'delete-claim') return [effect.claim.metadata.uid ?? ''];
-    if (effect?.do === 'remove') return effect.objects.map(({ metadata }) => metadata.uid ?? '');
-    if (effect?.do === 'ensure') return effect.objects.flatMap(({ live }) => live?.metadata.uid ?? []);
-    return [];
-  };
-
-  test('there is a decision, and a wait is a number of milliseconds that is not below zero', () => {
-    holds((_o, { wait }) => wait === undefined || (Number.isFinite(wait) && wait >= 0));
-  });
-
-  test('only the barrier of a quiet instance is looked at again without a pause', () => {
-    holds((_o, { wait, status }) => wait !== 0 || status?.lifecycle === 'Quiescent');
-  });
-
-  test('an effect is not waited for', () => {
-    holds((_o, { effect, wait }) => effect === undefined || wait === undefined);
-  });
-
-  test('credentials are sent to the compared and bound Pod only', () => {
-    holds((o, { effect }) => {
-      if (effect?.do !== 'seed') return true;
-      const { instance } = o.recorded;
-      return (
-        o.known.attested === effect.pod.uid &&
-        typeof instance === 'object' &&
-        instance.workloadUID === effect.pod.uid &&
-        o.credentials.state === 'ready' &&
-        instance.authSecretUID === o.credentials.authSecretUid
-      );
-    });
-  });
-
-  test('no claim is made while there is a claim, a Sandbox or a Pod', () => {
-    holds((o, { effect }) => effect?.do !== 'create-claim' || (!o.claim && !o.sandbox && o.pods.length === 0));
-  });
-
-  test('no claim is made with credentials that a Pod was bound to', () => {
-    holds((o, { effect }) => effect?.do !== 'create-claim' || o.recorded.instance === undefined);
-  });
-
-  test('nothing that is not owned is deleted or replaced', () => {
-    holds((o, { effect }) => {
-      const foreigners = [o.claim, o.template, o.warmPool].flatMap((one) => (one && !one.owned ? one.live.metadata.uid : []));
-      const isolation = o.isolation.flatMap((one) => (one.state === 'foreign' ? one.live?.metadata.uid : []));
-      return touched(effect).every((uid) => !foreigners.includes(uid) && !isolation.includes(uid));
-    });
-  });
-
-  test('work is admitted only by an instance that answered, in its own Pod, under whole isolation', () => {
-    holds((o, { status }) => {
-      if (status?.admission !== 'Accepting') return true;
-      const { probe } = o.known;
-      return (
-        o.isolation.every(({ state }) => state === 'whole') &&
-        probe !== undefined &&
-        !('error' in probe) &&
-        o.pods.some(({ uid }) => uid === probe.podUid && uid === o.known.attested)
-      );
-    });
-  });
-
-  test('saying the same twice changes nothing', () => {
-    holds((o, { status }) => {
-      if (!status) return true;
-      const once = nextStatus(o, status, now);
-      const twice = nextStatus({ ...o, pool: { ...o.pool, status: once } }, status, now + 1_000);
-      return JSON.stringify(once) === JSON.stringify(twice);
-    });
-  });
-
-  test('only reservations of the instance that stays are kept', () => {
-    holds((o, { status }) => {
-      if (!status) return true;
-      const { capacity, activeInstance } = nextStatus(o, status, now);
-      return (capacity?.reservations ?? []).every((one) => one.runtimeInstanceID === activeInstance?.runtimeInstanceID);
-    });
-  });
-
-  test('without an instance nothing is counted', () => {
-    holds((o, { status }) => {
-      if (!status) return true;
-      const { capacity = {}, activeInstance } = nextStatus(o, status, now);
-      const { residentSessions, runningPrompts, pendingPermissions, liveDescendants } = capacity;
-      const counted = [residentSessions, runningPrompts, pendingPermissions, liveDescendants];
-      return activeInstance !== undefined || counted.every((count) => count === 0);
-    });
-  });
+/** `WRITE_DOCS=1 npm run jest -- pool/decide` writes the page that is compared here. */
+test('docs/pool-states.md has every situation that is tested here, and what is done in it', async () => {
+  const file = 'docs/pool-states.md';
+  const wanted = await format(pageOf(page), { ...(await resolveConfig(file)), parser: 'markdown' });
+  if (process.env['WRITE_DOCS']) writeFileSync(file, wanted);
+  expect(existsSync(file) ? readFileSync(file, 'utf8') : '').toBe(wanted);
 });
