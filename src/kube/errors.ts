@@ -56,7 +56,7 @@ export class KubeError extends CodedError<KubeErrorCode> {
     },
     options?: { readonly cause?: unknown },
   ) {
-    super(code, { at: where.at, found: where.says }, options);
+    super(code, { at: where.at, says: where.says }, options);
     this.status = where.status ?? 0;
     this.causes = where.causes ?? [];
     if (where.retryAfter !== undefined) this.retryAfter = where.retryAfter;

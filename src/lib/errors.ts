@@ -1,3 +1,5 @@
+import { cutBytes } from './text.js';
+
 /** Where something is wrong and what would be right. Every error of ours can say these four things. */
 export interface Finding {
   /** The object: `Task demo/smoke`, a construct path, a file. */
@@ -8,18 +10,22 @@ export interface Finding {
   readonly found?: unknown;
   /** What may stand there, or what to do instead. */
   readonly allowed?: string;
+  /** Somebody else's words about it, as they are: the API server's. */
+  readonly says?: string;
 }
 
 const longest = 200;
+/** A server's reason stands at the end of its sentence. */
+const longestSaying = 800;
 
 function quote(found: unknown): string {
   const text = found === undefined ? 'nothing' : ((JSON.stringify(found) as string | undefined) ?? typeof found);
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
 
-/** The one text of a finding: `<at>: <field>: found <found>, allowed: <allowed>`. */
-export function describeFinding({ at, field, allowed, ...rest }: Finding): string {
-  const parts = [at, ...(field ? [field] : [])];
+/** The one text of a finding: `<at>: <field>: <says>: found <found>, allowed: <allowed>`. */
+export function describeFinding({ at, field, allowed, says, ...rest }: Finding): string {
+  const parts = [at, ...(field ? [field] : []), ...(says ? [cutBytes(says, longestSaying, '…')] : [])];
   const told = [...('found' in rest ? [`found ${quote(rest.found)}`] : []), ...(allowed ? [`allowed: ${allowed}`] : [])];
   return [...parts, told.join(', ')].filter((part) => part !== '').join(': ');
 }

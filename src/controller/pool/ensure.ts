@@ -24,8 +24,11 @@ interface Wanted {
  * @returns whether all of them stand; one that is still being deleted can only be waited for
  */
 export async function ensureObjects(work: PoolWork, objects: readonly Wanted[]): Promise<boolean> {
-  const stand = await Promise.all(objects.map((object) => ensureObject(work, object)));
-  return stand.every(Boolean);
+  const outcomes = await Promise.allSettled(objects.map((object) => ensureObject(work, object)));
+  // Of several that are refused, the same is named each time.
+  const refused = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (refused) throw refused.reason;
+  return outcomes.every((outcome) => outcome.status === 'fulfilled' && outcome.value);
 }
 
 async function ensureObject(work: PoolWork, { wanted, live }: Wanted): Promise<boolean> {
