@@ -56,6 +56,7 @@ function candidate(options: Partial<ElectionOptions> = {}): Candidate {
     duration: 1000,
     renewEvery: 100,
     renewWithin: 500,
+    lookEvery: 40,
     retryEvery: 40,
     ...options,
   });
@@ -396,7 +397,7 @@ describe('release', () => {
       taking = () => objects.answer(request, response);
       return true;
     });
-    const one = candidate({ renewEvery: 1000, renewWithin: 2000 });
+    const one = candidate({ renewEvery: 1000, renewWithin: 2000, duration: 3000 });
     await eventually(() => taking !== undefined);
     const released = one.release();
     await pause(20);
@@ -407,7 +408,7 @@ describe('release', () => {
   });
 });
 
-test('the waits are those of a Lease of 15 s unless told otherwise: looked at every 2 s, taken after 15 s, renewed every 5 s', async () => {
+test('the waits are those of a Lease of 15 s unless told otherwise: looked at every second, taken after 15 s, renewed every 5 s', async () => {
   const objects = fakeObjects();
   objects.put(leases, lease('other', '7', { leaseDurationSeconds: 15 }));
   await serve(objects);
@@ -418,13 +419,14 @@ test('the waits are those of a Lease of 15 s unless told otherwise: looked at ev
     duration: undefined as never,
     renewEvery: undefined as never,
     renewWithin: undefined as never,
+    lookEvery: undefined as never,
     retryEvery: undefined as never,
   });
   const looks = () => requests('GET').filter(({ path }) => path.endsWith('/l')).length;
-  for (let i = 1; i <= 8; i++) {
+  for (let i = 1; i <= 15; i++) {
     await eventually(() => looks() === i && clock.timers() === 1);
     expect(requests('PUT')).toHaveLength(0);
-    await clock.advance(2000);
+    await clock.advance(1000);
   }
   const { signal } = await leads(one);
   expect(spec(objects)).toMatchObject({ leaseDurationSeconds: 15 });
@@ -450,7 +452,7 @@ test('of many candidates one leads at a time, and no epoch is given twice, thoug
   });
   const leaders: Leadership[] = [];
   const start = (): Candidate => {
-    const one = candidate({ renewEvery: 30, renewWithin: 300, retryEvery: 15 });
+    const one = candidate({ renewEvery: 30, renewWithin: 300, lookEvery: 15, retryEvery: 15 });
     void one.leading.then((leadership) => leadership && leaders.push(leadership));
     return one;
   };
