@@ -202,7 +202,9 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
     };
     const began = clock.elapsed();
     try {
-      const taken = lease ? await put(lease, wanted, renewEvery) : await create(client, wanted, { manager, timeout: renewEvery, urgent });
+      const taken = lease
+        ? await put(lease, wanted, renewEvery)
+        : await create(client, wanted, { manager, timeout: renewEvery, urgent });
       hold(taken, began);
       return epoch;
     } catch (error) {

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { Manifest } from '../../src/api/index.js';
 import { patchWatched } from '../../src/controller/patch.js';
 import type { Watched } from '../../src/controller/world.js';
 import { createView } from '../../src/kube/own-writes.js';
@@ -44,7 +43,10 @@ test('while the watch fails a conflict is read once, and what is decided next is
   await expect(patch()).rejects.toMatchObject({ code: 'conflict' });
   expect(latest().metadata.labels).toEqual({ someone: 'else' });
   await patch();
-  expect(client.at('RuntimePool', 'p')).toMatchObject({ metadata: { labels: { someone: 'else' } }, spec: { desiredReplicas: 0 } });
+  expect(client.at('RuntimePool', 'p')).toMatchObject({
+    metadata: { labels: { someone: 'else' } },
+    spec: { desiredReplicas: 0 },
+  });
   expect(client.asked).toEqual(['PATCH runtimepools/p', 'GET runtimepools/p', 'PATCH runtimepools/p']);
 });
 
