@@ -19,7 +19,7 @@ export interface View {
   readonly list: () => readonly Manifest[];
   /** Records what the server has: the answer to a write, or to a read. One that is older than what is known changes nothing. */
   readonly wrote: (object: Manifest) => void;
-  /** Records that an object was deleted, and had nothing that delayed its end. */
+  /** Records that an object is gone for good: it is not found, or it was deleted and had nothing that delayed its end. */
   readonly removed: (object: Manifest) => void;
   /** To be called first by the reflector's own handler. */
   readonly changed: ChangeHandler;
@@ -53,8 +53,8 @@ export function createView(reflector: () => Pick<Reflector, 'get' | 'list' | 're
     const ahead = isNewer(object.metadata.resourceVersion, reflector().reached());
     if (clock.elapsed() - at > (ahead === undefined ? forgottenUncompared : forgottenAfter)) return true;
     if (!known) return ahead === false;
-    // An object whose end is delayed is written once more.
-    return gone ? !isSame(known, object) || isLater(known, object) : !isLater(object, known);
+    // The watch may still tell what happened to an object before it went.
+    return !isLater(object, known) && !(gone && isSame(known, object));
   }
 
   return {

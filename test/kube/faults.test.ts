@@ -118,7 +118,12 @@ describe('a server that hangs', () => {
   });
 
   test('in one request keeps an urgent one from nothing, however few connections there may be', async () => {
-    const served = await serve(({ path }, response) => void (path === '/x' && reply(response, 200, {})), { maxSockets: 1 });
+    const served = await serve(
+      ({ path }, response) => {
+        if (path === '/x') reply(response, 200, {});
+      },
+      { maxSockets: 1 },
+    );
     const hangs = failure(served.request({ ...get, path: '/hangs', timeout: 300 }));
     expect(await served.request({ ...get, urgent: true, timeout: 200 })).toEqual({});
     expect(await hangs).toMatchObject({ code: 'timeout' });
@@ -159,7 +164,7 @@ describe('a server that closes idle connections just as a request is sent', () =
   const onceEach = (close: (socket: Socket) => void): Answer => {
     const used = new WeakSet<Socket>();
     return (one, response) => {
-      const socket = response.socket as Socket;
+      const socket = response.socket!;
       if (used.has(socket)) close(socket);
       else friendly(one, response);
       used.add(socket);
