@@ -22,7 +22,7 @@ export interface ResourceInfo {
   readonly namespaced: boolean;
 }
 
-export type CallOptions = Pick<KubeRequest, 'timeout' | 'signal'>;
+export type CallOptions = Pick<KubeRequest, 'timeout' | 'signal' | 'urgent'>;
 
 /** Objects of any kind over a {@link Transport}; what every verb needs. */
 export interface KubeClient extends Pick<Transport, 'request' | 'stream'> {

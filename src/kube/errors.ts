@@ -42,7 +42,7 @@ export class KubeError extends CodedError<KubeErrorCode> {
   /** HTTP status; 0 = there was none. */
   readonly status: number;
   readonly causes: readonly KubeCause[];
-  /** Seconds that the server asked to wait. */
+  /** Whole seconds that the server asked to wait. */
   readonly retryAfter?: number;
 
   constructor(
@@ -102,4 +102,16 @@ export function codeOf(status: number, { reason, details, message }: ServerStatu
       // Strict apply of an unknown field answers 500.
       return status === 500 && (message ?? '').includes('field not declared in schema') ? 'invalid' : 'server-error';
   }
+}
+
+/** Seconds of a Retry-After, which may be a date: nobody's clock is trusted, so that says nothing. */
+export function secondsOf(retryAfter: unknown): number | undefined {
+  return /^\d{1,9}$/.test(String(retryAfter)) ? Number(retryAfter) : undefined;
+}
+
+const longestAskedWait = 600_000;
+
+/** Milliseconds that an error asks to wait, but no more than ten minutes: `0` when it does not ask. */
+export function askedWait(error: unknown): number {
+  return error instanceof KubeError ? Math.min((error.retryAfter ?? 0) * 1000, longestAskedWait) : 0;
 }

@@ -6,7 +6,7 @@ import type { KubeClient } from './client.js';
 import { microTime, sleep, systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { create } from './create.js';
-import { KubeError } from './errors.js';
+import { askedWait, KubeError } from './errors.js';
 import type { KubeErrorCode } from './errors.js';
 
 /** What happened to an object. */
@@ -66,6 +66,8 @@ const manySeries = 1_000;
 const manyObjects = 1_000;
 const manyJobs = 200;
 const tries = 3;
+/** A server may ask for more patience than an event is worth: the others wait behind it. */
+const longestAskedPause = 30_000;
 /** What may be over a moment later. */
 const passing: ReadonlySet<KubeErrorCode> = new Set<KubeErrorCode>([
   'timeout',
@@ -245,7 +247,8 @@ export function createRecorder(client: KubeClient, options: RecorderOptions): Re
           report(error);
           return false;
         }
-        await sleep(clock, backoffOf(failures, { base: 500, cap: 5_000 }), stopping.signal);
+        const wait = Math.max(backoffOf(failures, { base: 500, cap: 5_000 }), Math.min(askedWait(error), longestAskedPause));
+        await sleep(clock, wait, stopping.signal);
       }
     }
     return false;

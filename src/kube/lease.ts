@@ -9,7 +9,7 @@ import type { KubeClient, ObjectRef } from './client.js';
 import { microTime, sleep, systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { create } from './create.js';
-import { KubeError } from './errors.js';
+import { askedWait, KubeError } from './errors.js';
 import type { KubeErrorCode } from './errors.js';
 import { update } from './update.js';
 
@@ -34,9 +34,11 @@ export interface ElectionOptions {
   readonly duration?: number;
   /** Milliseconds between renewals. @default 5000 */
   readonly renewEvery?: number;
-  /** Milliseconds without a renewal after which we give up, well before others take over. @default 10000 */
+  /** Milliseconds without a renewal after which we give up: less than `duration`, so that we have stopped before others begin. @default 10000 */
   readonly renewWithin?: number;
-  /** Milliseconds between looks at a Lease that someone else holds, and between tries of what failed. @default 2000 */
+  /** Milliseconds between looks at a Lease that someone else holds: how long one that was given back stays without a leader. @default 1000 */
+  readonly lookEvery?: number;
+  /** Milliseconds between tries of what failed. @default 2000 */
   readonly retryEvery?: number;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -62,6 +64,10 @@ export interface Election {
 
 /** What a PUT answers when the object is in another state, or gone. */
 const changed: readonly KubeErrorCode[] = ['conflict', 'not-found'];
+/** What a PUT answers when the account, its Role or the namespace went before us: nobody is left to take over. */
+const uninstalled: readonly KubeErrorCode[] = ['unauthorized', 'forbidden', 'kind-missing'];
+/** No number of slow requests may cost the leadership. */
+const urgent = true;
 const epochAnnotation = 'orka.ai/controller-epoch';
 
 /**
@@ -70,7 +76,10 @@ const epochAnnotation = 'orka.ai/controller-epoch';
  * to the annotation `orka.ai/controller-epoch`, or one POST when there is no Lease. Each renewal is one PUT; whatever else was written into the
  * Lease meanwhile stays.
  *
- * A leadership is lost when the Lease names someone else, has another epoch or is gone, or when it could not be renewed for `renewWithin`.
+ * A leadership is lost when the Lease names someone else, has another epoch or is gone, or when it could not be renewed for `renewWithin`, counted
+ * from when the last renewal was sent. Others wait for `duration`, counted from when they saw it, which is later: so no two lead at a time.
+ *
+ * Throws `RangeError` for times that would not keep that.
  */
 export function elect(client: KubeClient, options: ElectionOptions): Election {
   const {
@@ -79,10 +88,14 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
     duration = 15_000,
     renewEvery = 5_000,
     renewWithin = 10_000,
+    lookEvery = 1_000,
     retryEvery = 2_000,
     clock = systemClock,
     random = Math.random,
   } = options;
+  if (!(0 < renewEvery && renewEvery < renewWithin && renewWithin < duration)) {
+    throw new RangeError(`a Lease of ${duration} ms cannot be renewed every ${renewEvery} ms and within ${renewWithin} ms`);
+  }
   const ref: ObjectRef = {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
@@ -139,8 +152,9 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
   async function campaign(): Promise<number | undefined> {
     let seen: { readonly version: string | undefined; readonly at: number } | undefined;
     while (!releasing.signal.aborted) {
+      let wait = jittered(lookEvery, random);
       try {
-        const lease = await get(client, ref, { timeout: renewEvery, signal: releasing.signal });
+        const lease = await get(client, ref, { timeout: renewEvery, signal: releasing.signal, urgent });
         const version = lease?.metadata.resourceVersion;
         if (seen?.version !== version) seen = undefined;
         seen ??= { version, at: clock.elapsed() };
@@ -150,8 +164,9 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
         }
       } catch (error) {
         if (!over.aborted) report(error);
+        wait = Math.max(jittered(retryEvery, random), Math.min(askedWait(error), duration));
       }
-      await sleep(clock, jittered(retryEvery, random), releasing.signal);
+      await sleep(clock, wait, releasing.signal);
     }
     return undefined;
   }
@@ -160,7 +175,8 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
     const { holderIdentity, leaseDurationSeconds } = specOf(lease);
     // Our own name: the answer to a PUT of ours was lost.
     if (typeof holderIdentity !== 'string' || holderIdentity === '' || holderIdentity === identity) return true;
-    return unchanged >= (typeof leaseDurationSeconds === 'number' ? leaseDurationSeconds * 1000 : duration);
+    // Somebody may have made it shorter than its holder thinks.
+    return unchanged >= Math.max(duration, typeof leaseDurationSeconds === 'number' ? leaseDurationSeconds * 1000 : 0);
   }
 
   /** Nothing when someone was faster. */
@@ -186,7 +202,9 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
     };
     const began = clock.elapsed();
     try {
-      const taken = lease ? await put(lease, wanted, renewEvery) : await create(client, wanted, { manager, timeout: renewEvery });
+      const taken = lease
+        ? await put(lease, wanted, renewEvery)
+        : await create(client, wanted, { manager, timeout: renewEvery, urgent });
       hold(taken, began);
       return epoch;
     } catch (error) {
@@ -204,7 +222,7 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
 
   async function put(before: Manifest, wanted: Manifest, timeout: number): Promise<Manifest> {
     const { uid = '', resourceVersion = '' } = before.metadata;
-    return (await update(client, wanted, { manager, uid, resourceVersion, timeout: Math.max(1, timeout) })).object;
+    return (await update(client, wanted, { manager, uid, resourceVersion, timeout: Math.max(1, timeout), urgent })).object;
   }
 
   /** Renews until the leadership ends. */
@@ -220,15 +238,22 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
         return;
       }
       try {
-        const renewed = { ...held, spec: { ...specOf(held), renewTime: microTime(clock.now()) } };
-        const lease = await put(held, renewed, Math.min(renewEvery, left));
+        const spec = { ...specOf(held), leaseDurationSeconds: Math.ceil(duration / 1000), renewTime: microTime(clock.now()) };
+        // A connection may be dead: there must be time for another one.
+        const lease = await put(held, { ...held, spec }, Math.min(renewEvery, left / 2));
         if (ended.signal.aborted) return;
         hold(lease, began);
         wait = Math.max(0, renewEvery - (clock.elapsed() - began));
       } catch (error) {
-        if (isOneOf(error, changed)) await look(epoch, left);
-        else report(error);
-        wait = jittered(isOneOf(error, changed) ? retryEvery / 10 : retryEvery, random);
+        const soon = retryEvery / 10;
+        if (isOneOf(error, changed)) {
+          await look(epoch, (validUntil - clock.elapsed()) / 2);
+          wait = jittered(soon, random);
+        } else {
+          report(error);
+          const asked = Math.min(askedWait(error), (validUntil - clock.elapsed()) / 2);
+          wait = Math.max(asked, jittered(retryEvery, random) - (clock.elapsed() - began), soon);
+        }
       }
     }
   }
@@ -236,7 +261,7 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
   /** What a Lease means that was written behind us: by a PUT of ours whose answer was lost, by someone who annotated it, or by another leader. */
   async function look(epoch: number, timeout: number): Promise<void> {
     try {
-      const lease = await get(client, ref, { timeout: Math.max(1, timeout), signal: ended.signal });
+      const lease = await get(client, ref, { timeout: Math.max(1, timeout), signal: ended.signal, urgent });
       if (ended.signal.aborted) return;
       const { holderIdentity } = specOf(lease);
       if (!lease) lose('it is gone');
@@ -262,7 +287,7 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
         return;
       } catch (error) {
         if (!isOneOf(error, changed)) throw error;
-        before = await get(client, ref, { timeout: renewEvery });
+        before = await get(client, ref, { timeout: renewEvery, urgent });
       }
     }
   }
@@ -290,7 +315,10 @@ export function elect(client: KubeClient, options: ElectionOptions): Election {
     await running;
     const lease = held;
     end();
-    if (lease) await giveBack(lease).catch(report);
+    if (!lease) return;
+    await giveBack(lease).catch((error: unknown) => {
+      if (!isOneOf(error, uninstalled)) report(error);
+    });
   }
 
   return { identity, leading, release: () => (released ??= release()) };

@@ -2,37 +2,59 @@ import type { Manifest } from '../api/index.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Reflector } from './reflector.js';
-import { keyOf } from './store.js';
+import { isNewer, keyOf } from './store.js';
 import type { ChangeHandler } from './store.js';
 
-/** Milliseconds after which a watch must have told what we wrote; beyond it the watch is right. */
-const forgottenAfter = 10_000;
+/**
+ * Milliseconds after which the watch is right, whatever we wrote: a server that was restored from a backup counts its versions from an earlier
+ * one. Everything else is decided by version.
+ */
+const forgottenAfter = 600_000;
+/** The same for a server whose versions cannot be compared, and for a kind that is not reflected. */
+const forgottenUncompared = 10_000;
 
 /** The objects of a reflector as of the last thing that is known, be it from the watch or from the answer to a write of ours. */
 export interface View {
   readonly get: (key: string) => Manifest | undefined;
   readonly list: () => readonly Manifest[];
-  /** Records the answer to a write. */
+  /** Records what the server has: the answer to a write, or to a read. One that is older than what is known changes nothing. */
   readonly wrote: (object: Manifest) => void;
-  /** Records that an object was deleted, and had nothing that delayed its end. */
+  /** Records that an object is gone for good: it is not found, or it was deleted and had nothing that delayed its end. */
   readonly removed: (object: Manifest) => void;
   /** To be called first by the reflector's own handler. */
   readonly changed: ChangeHandler;
 }
 
-/** A watch lags behind our own writes; deciding on what it had before would mean to write again what is written. */
-export function createView(reflector: () => Pick<Reflector, 'get' | 'list'>, clock: Clock = systemClock): View {
-  const written = new Map<string, { readonly object: Manifest; readonly gone: boolean; readonly at: number }>();
+interface Own {
+  readonly object: Manifest;
+  readonly gone: boolean;
+  /** In elapsed time. */
+  readonly at: number;
+}
+
+/**
+ * A watch lags behind our own writes; deciding on what it had before would mean to write again what is written. What we wrote counts until the
+ * watch has come that far, however long it takes, so that nobody sees an object go back to an earlier state.
+ */
+export function createView(reflector: () => Pick<Reflector, 'get' | 'list' | 'reached'>, clock: Clock = systemClock): View {
+  const written = new Map<string, Own>();
 
   function newest(key: string, known: Manifest | undefined): Manifest | undefined {
     const own = written.get(key);
     if (!own) return known;
-    const outdated = own.gone ? known?.metadata.uid !== own.object.metadata.uid : known && !isNewer(own.object, known);
-    if (outdated === true || clock.elapsed() - own.at > forgottenAfter) {
+    if (isOver(own, known)) {
       written.delete(key);
       return known;
     }
     return own.gone ? undefined : own.object;
+  }
+
+  function isOver({ object, gone, at }: Own, known: Manifest | undefined): boolean {
+    const ahead = isNewer(object.metadata.resourceVersion, reflector().reached());
+    if (clock.elapsed() - at > (ahead === undefined ? forgottenUncompared : forgottenAfter)) return true;
+    if (!known) return ahead === false;
+    // The watch may still tell what happened to an object before it went.
+    return !isLater(object, known) && !(gone && isSame(known, object));
   }
 
   return {
@@ -47,10 +69,18 @@ export function createView(reflector: () => Pick<Reflector, 'get' | 'list'>, clo
       return [...keys].flatMap((key) => newest(key, known.get(key)) ?? []);
     },
     wrote: (object) => {
-      written.set(keyOf(object), { object, gone: false, at: clock.elapsed() });
+      const key = keyOf(object);
+      const own = written.get(key);
+      // Answers may come in another order than they were given in.
+      if (own && (isLater(own.object, object) || (own.gone && isSame(own.object, object)))) return;
+      written.set(key, { object, gone: false, at: clock.elapsed() });
     },
     removed: (object) => {
-      written.set(keyOf(object), { object, gone: true, at: clock.elapsed() });
+      const key = keyOf(object);
+      const own = written.get(key)?.object;
+      const later = own && isLater(own, object);
+      if (later && !isSame(own, object)) return;
+      written.set(key, { object: later ? own : object, gone: true, at: clock.elapsed() });
     },
     changed: (key, before, after) => {
       // Gone is gone, whatever we wrote into it before; one that we made since under its name is another.
@@ -60,8 +90,10 @@ export function createView(reflector: () => Pick<Reflector, 'get' | 'list'>, clo
   };
 }
 
-/** Resource versions of one kind grow. Source: KEP-5504. */
-function isNewer(own: Manifest, known: Manifest): boolean {
-  const [a, b] = [own, known].map(({ metadata }) => /^\d+$/.exec(metadata.resourceVersion ?? '')?.[0]);
-  return a !== undefined && b !== undefined && BigInt(a) > BigInt(b);
+function isLater(a: Manifest, b: Manifest): boolean {
+  return isNewer(a.metadata.resourceVersion, b.metadata.resourceVersion) === true;
+}
+
+function isSame(a: Manifest, b: Manifest): boolean {
+  return a.metadata.uid === b.metadata.uid;
 }

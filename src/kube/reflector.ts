@@ -7,9 +7,9 @@ import type { KubeClient, ObjectKind } from './client.js';
 import { sleep, systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { kindPresent } from './discovery.js';
-import { codeOf, KubeError } from './errors.js';
+import { askedWait, codeOf, KubeError, secondsOf } from './errors.js';
 import type { ServerStatus } from './errors.js';
-import { createStore, keyOf } from './store.js';
+import { createStore, isNewer, keyOf } from './store.js';
 import type { ChangeHandler, Store } from './store.js';
 
 export interface ReflectorOptions extends ObjectKind {
@@ -44,6 +44,8 @@ export interface Reflector extends Pick<Store, 'get' | 'list'> {
   /** The first that is known: the objects are in the store and their handlers have run, the kind is missing, or nobody wants to know any more. */
   readonly synced: Promise<'listed' | 'missing' | 'stopped'>;
   readonly missing: () => boolean;
+  /** Whatever happened up to this resourceVersion is in the store. `undefined`: nothing was listed yet, or the kind is missing. */
+  readonly reached: () => string | undefined;
   /** No handler runs after this. The promise resolves when the connection is closed. May be called often. */
   readonly stop: () => Promise<void>;
 }
@@ -52,15 +54,14 @@ export interface Reflector extends Pick<Store, 'get' | 'list'> {
 const healthyAfter = 10_000;
 /** Tries without any event after which the list is read anew, in case the server has other memories than we have. */
 const patience = 5;
-const longestRetryAfter = 600_000;
 
 /**
  * Lists and then watches, for ever. Level-triggered: changes may be merged, but the store converges, and a deletion that happened while nobody
  * watched is told exactly once, after the next list.
  *
- * A watch that ended is resumed from the last resourceVersion seen, bookmarks included. 410, an ERROR event and a resourceVersion that the
- * server refuses lead to a list. Waits grow while nothing comes, never fall below `backoff.base` for a connection that did not last, and
- * respect Retry-After. A kind that discovery does not know has no objects: those of before are told as deleted.
+ * A watch that ended is resumed from the last resourceVersion seen, bookmarks included; what is told again is ignored. 410, an ERROR event
+ * and a resourceVersion that the server refuses lead to a list. Waits grow while nothing comes, never fall below `backoff.base` for a
+ * connection that did not last, and respect Retry-After. A kind that discovery does not know has no objects: those of before are told as deleted.
  */
 export function startReflector(client: KubeClient, options: ReflectorOptions): Reflector {
   const {
@@ -89,6 +90,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
   let missing = false;
   /** Where the next watch begins; without it, there is a list first. */
   let since: string | undefined;
+  let reached: string | undefined;
   /** Rounds in a row that led to nothing. */
   let failures = 0;
 
@@ -126,6 +128,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
       if (more === undefined) {
         setMissing(false);
         store.replace(objects);
+        reached = resourceVersion;
         markSynced('listed');
         return resourceVersion;
       }
@@ -154,9 +157,11 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
         throw statusError(path, event['object']);
       }
       const { type, object } = readEvent(path, event);
+      // Told twice: what happened to the object since must not be undone.
+      if (isNewer(object.metadata.resourceVersion, since) === false) continue;
       if (type === 'DELETED') store.remove(keyOf(object));
       else if (type !== 'BOOKMARK') store.put(keep(object));
-      since = object.metadata.resourceVersion;
+      since = reached = object.metadata.resourceVersion;
       seen();
     }
   }
@@ -191,8 +196,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
     else failures = events > 0 ? 1 : failures + 1;
     if (failures >= patience) since = undefined;
     if (silent || (healthy && failure === undefined)) return 0;
-    const asked = failure instanceof KubeError ? Math.min((failure.retryAfter ?? 0) * 1000, longestRetryAfter) : 0;
-    return asked + jittered(backoffOf(failures, backoff), random);
+    return askedWait(failure) + jittered(backoffOf(failures, backoff), random);
   }
 
   /** A 404 may be a hiccup of what stands before the server; only discovery makes all objects of a kind vanish. */
@@ -205,6 +209,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
     if (signal.aborted) return false;
     since = undefined;
     setMissing(true);
+    reached = undefined;
     store.replace([]);
     markSynced('missing');
     return true;
@@ -221,6 +226,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
   return {
     synced,
     missing: () => missing,
+    reached: () => reached,
     get: store.get,
     list: store.list,
     stop: () => {
@@ -267,7 +273,7 @@ function readEvent(path: string, { type, object }: JsonObject): { readonly type:
 function statusError(path: string, object: Json | undefined): KubeError {
   const status = (isObject(object) ? object : {}) as ServerStatus & { readonly code?: number };
   const code = status.code ?? 0;
-  const retryAfter = status.details?.retryAfterSeconds;
+  const retryAfter = secondsOf(status.details?.retryAfterSeconds);
   return new KubeError(codeOf(code, status), {
     at: `GET ${path}`,
     says: status.message ?? 'an ERROR event',

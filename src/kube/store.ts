@@ -11,6 +11,15 @@ export function keyOf({ metadata: { namespace, name } }: Manifest): string {
  */
 export type ChangeHandler = (key: string, before: Manifest | undefined, after: Manifest | undefined) => void;
 
+/**
+ * Whether a state of an object came after another one, by their resourceVersions, which grow within one kind. Those that are no numbers cannot
+ * be compared: `undefined`. Source: KEP-5504.
+ */
+export function isNewer(version: string | undefined, than: string | undefined): boolean | undefined {
+  const [a, b] = [version, than].map((one) => (one !== undefined && /^\d+$/.test(one) ? BigInt(one) : undefined));
+  return a === undefined || b === undefined ? undefined : a > b;
+}
+
 /** Objects by key, and what changes between them and what the server says. */
 export interface Store {
   readonly get: (key: string) => Manifest | undefined;

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Json, JsonObject } from '../lib/json.js';
 import { isObject } from '../lib/json.js';
 import type { ClusterAccess, Credentials } from './access.js';
-import { codeOf, KubeError } from './errors.js';
+import { codeOf, KubeError, secondsOf } from './errors.js';
 import type { ServerStatus } from './errors.js';
 import { readLines } from './lines.js';
 
@@ -20,6 +20,8 @@ export interface KubeRequest {
   /** Milliseconds until the whole answer must be there. @default 30000 */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
+  /** Waits for no other request: it has a connection besides the `maxSockets`. @default false */
+  readonly urgent?: boolean;
 }
 
 /** A request whose answer goes on: one JSON object in each line, as a watch has them. */
@@ -33,6 +35,8 @@ export interface KubeStreamRequest extends Pick<KubeRequest, 'path' | 'query' | 
 export interface TransportOptions {
   /** Connections for requests. Streams have connections of their own, so that no number of watches keeps a request waiting. @default 32 */
   readonly maxSockets?: number;
+  /** Milliseconds after which an idle connection is closed, so that it is seldom the server that does it. @default 45000 */
+  readonly idle?: number;
   /** Bytes of an answer; more is an error. @default 64 MiB */
   readonly maxAnswer?: number;
   readonly userAgent?: string;
@@ -55,6 +59,8 @@ export interface Transport {
 }
 
 const defaultTimeout = 30_000;
+/** API servers close what was idle for 90 s, and what stands before them often after 60. */
+const defaultIdle = 45_000;
 const defaultMaxAnswer = 64 * 1024 * 1024;
 const defaultMaxLine = 16 * 1024 * 1024;
 
@@ -65,15 +71,22 @@ const defaultMaxLine = 16 * 1024 * 1024;
 export function createTransport(access: ClusterAccess, options: TransportOptions = {}): Transport {
   const server = new URL(access.server);
   const secure = server.protocol === 'https:';
-  const pool = agentPool(secure, options.maxSockets ?? 32);
-  const streams = agentPool(secure, Infinity);
+  const idle = options.idle ?? defaultIdle;
+  const pool = agentPool(secure, idle, options.maxSockets ?? 32);
+  const unlimited = agentPool(secure, idle, Infinity);
+
+  /** Who is not answered in time on one connection may have lost all of them: none is tried again that nothing came over since. */
+  function suspect(error: KubeError): KubeError {
+    if (error.code === 'timeout') for (const agents of [pool, unlimited]) agents.dropIdle();
+    return error;
+  }
 
   async function request(wanted: KubeRequest): Promise<JsonObject> {
     const timeout = wanted.timeout ?? defaultTimeout;
     const limit = limitOf(wanted.signal);
     limit.arm(timeout);
     try {
-      return await attempt(wanted, pool, limit.signal, async (answer) => {
+      return await attempt(wanted, wanted.urgent ? unlimited : pool, limit.signal, async (answer) => {
         const text = await readAll(answer, options.maxAnswer ?? defaultMaxAnswer);
         if (!isGood(answer)) throw refusal(wanted, answer, text);
         const value = parse(text);
@@ -82,7 +95,7 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
         throw failure('server-error', wanted, `an answer that is no JSON object (HTTP ${status})`, undefined, status);
       });
     } catch (error) {
-      throw limit.explain(error, wanted, `no answer within ${timeout} ms`);
+      throw suspect(limit.explain(error, wanted, `no answer within ${timeout} ms`));
     } finally {
       limit.end();
     }
@@ -95,14 +108,14 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     let answer: IncomingMessage | undefined;
     limit.arm(inactivity);
     try {
-      answer = await attempt(get, streams, limit.signal, async (opened) => {
+      answer = await attempt(get, unlimited, limit.signal, async (opened) => {
         if (isGood(opened)) return opened;
         throw refusal(get, opened, await readAll(opened, options.maxAnswer ?? defaultMaxAnswer));
       });
       yield* readLines(watched(answer, limit, inactivity), maxLine);
     } catch (error) {
       if (error instanceof SyntaxError) throw failure('server-error', get, error.message, error);
-      throw limit.explain(error, get, `nothing came for ${inactivity} ms`);
+      throw suspect(limit.explain(error, get, `nothing came for ${inactivity} ms`));
     } finally {
       limit.end();
       answer?.destroy();
@@ -110,7 +123,7 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
   }
 
   /**
-   * Sends, and sends again once where that is safe: over another connection when a kept-alive one had been closed just now, for what can be
+   * Sends, and sends again once where that is safe: over a new connection when a kept-alive one had been closed just now, for what can be
    * sent twice, and with credentials from their source when the server refused the remembered ones.
    */
   async function attempt<T>(
@@ -131,6 +144,8 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
         if (signal.aborted) throw error;
         if (error instanceof StaleSocket && again.stale) {
           again = { ...again, stale: false };
+          // Who closes one idle connection often closes all of them.
+          agents.dropIdle();
         } else if (error instanceof KubeError && error.code === 'unauthorized' && again.refused) {
           again = { ...again, refused: false };
           const fresh = await inTime(access.credentials({ fresh: true }), signal);
@@ -164,7 +179,8 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     return new Promise((resolve, reject) => {
       const outgoing = (secure ? httpsRequest : httpRequest)(parameters, resolve);
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
-        reject(outgoing.reusedSocket && error.code === 'ECONNRESET' ? new StaleSocket(error) : error);
+        const closed = error.code === 'ECONNRESET' || error.code === 'EPIPE';
+        reject(outgoing.reusedSocket && closed ? new StaleSocket(error) : error);
       });
       outgoing.end(body);
     });
@@ -175,7 +191,7 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     stream,
     close: () => {
       pool.close();
-      streams.close();
+      unlimited.close();
     },
   };
 }
@@ -264,18 +280,19 @@ class StaleSocket extends Error {
 
 interface AgentPool {
   readonly agentFor: (credentials: Credentials) => HttpAgent;
+  readonly dropIdle: () => void;
   readonly close: () => void;
 }
 
 /** One agent for one set of TLS credentials; another one when they rotate, so that no idle connection outlives its certificate. */
-function agentPool(secure: boolean, maxSockets: number): AgentPool {
+function agentPool(secure: boolean, timeout: number, maxSockets: number): AgentPool {
   let current: { readonly key: string; readonly agent: HttpAgent } | undefined;
   return {
     agentFor: ({ ca, cert, key }) => {
       const identity = JSON.stringify([ca, cert, key]);
       if (current?.key === identity) return current.agent;
       if (current) retire(current.agent);
-      const options = { keepAlive: true, maxSockets, scheduling: 'lifo' as const };
+      const options = { keepAlive: true, timeout, maxSockets, scheduling: 'lifo' as const };
       const agent = secure
         ? new HttpsAgent({
             ...options,
@@ -288,6 +305,9 @@ function agentPool(secure: boolean, maxSockets: number): AgentPool {
       current = { key: identity, agent };
       return agent;
     },
+    dropIdle: () => {
+      if (current) dropIdle(current.agent);
+    },
     close: () => {
       if (current) retire(current.agent);
       current = undefined;
@@ -298,6 +318,10 @@ function agentPool(secure: boolean, maxSockets: number): AgentPool {
 /** Closes what is idle now, and the rest when it becomes idle. `destroy()` would break requests whose outcome nobody knows then. */
 function retire(agent: HttpAgent): void {
   agent.maxFreeSockets = 0;
+  dropIdle(agent);
+}
+
+function dropIdle(agent: HttpAgent): void {
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
 
@@ -327,13 +351,13 @@ function refusal(wanted: KubeRequest, answer: IncomingMessage, text: string): Ku
   const status = answer.statusCode ?? 0;
   const value = parse(text);
   const said = (isObject(value) ? value : {}) as ServerStatus;
-  const wait = Number(answer.headers['retry-after'] ?? said.details?.retryAfterSeconds);
+  const wait = secondsOf(answer.headers['retry-after'] ?? said.details?.retryAfterSeconds);
   return new KubeError(codeOf(status, said), {
     at: `${wanted.method} ${wanted.path}`,
     says: said.message ?? `HTTP ${status} ${text.slice(0, 200).trim()}`,
     status,
     causes: said.details?.causes ?? [],
-    ...(Number.isFinite(wait) ? { retryAfter: wait } : {}),
+    ...(wait === undefined ? {} : { retryAfter: wait }),
   });
 }
 

@@ -3,6 +3,7 @@ import { backoffOf } from './backoff.js';
 import type { Backoff } from './backoff.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
+import { askedWait } from './errors.js';
 
 /** When to look at the key again: after so many milliseconds, or when somebody adds it. */
 export type WorkResult = { readonly requeueAfter: number } | undefined;
@@ -25,8 +26,8 @@ export interface WorkRun {
 export interface WorkqueueOptions {
   /**
    * Never called for a key that it is at work on. What it returns is all that the queue knows: nothing, and the key rests and its failures are
-   * forgotten; `requeueAfter`, the same, and it runs again then; whatever it throws, and it runs again after a wait that doubles.
-   * The signal is for a queue that must end.
+   * forgotten; `requeueAfter`, the same, and it runs again then; whatever it throws, and it runs again after a wait that doubles and is no
+   * shorter than the API server asked for, or when somebody adds it. The signal is for a queue that must end.
    */
   readonly work: (key: string, signal: AbortSignal) => Promise<WorkResult>;
   /** Told after each run. */
@@ -108,7 +109,7 @@ export function createWorkqueue(options: WorkqueueOptions): Workqueue {
     } catch (error) {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);
-      told = { outcome: 'failed', error, nextIn: backoffOf(count, backoff) };
+      told = { outcome: 'failed', error, nextIn: Math.max(backoffOf(count, backoff), askedWait(error)) };
     }
     running.delete(key);
     if (told.nextIn !== undefined && !closing) own.set(key, told.nextIn);

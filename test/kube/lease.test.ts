@@ -41,8 +41,7 @@ async function serve(objects: FakeObjects, instead: (...of: Parameters<Answer>) 
 }
 
 /** Times are a fiftieth of the real ones, but for the duration, which a Lease has in whole seconds. */
-function candidate(options: Partial<ElectionOptions> = {}): Candidate {
-  const transport = createTransport({ server: api?.url ?? '', credentials: () => ({}) });
+function candidate(options: Partial<ElectionOptions> = {}, transport = createTransport(access())): Candidate {
   transports.push(transport);
   const client: KubeClient = createClient(transport);
   const [lost, errors]: [Error[], unknown[]] = [[], []];
@@ -56,12 +55,14 @@ function candidate(options: Partial<ElectionOptions> = {}): Candidate {
     duration: 1000,
     renewEvery: 100,
     renewWithin: 500,
+    lookEvery: 40,
     retryEvery: 40,
     ...options,
   });
   elections.push(election);
   return { ...election, lost, errors };
 }
+const access = () => ({ server: api?.url ?? '', credentials: () => ({}) });
 const leads = async ({ leading }: Election): Promise<Leadership> => {
   const leadership = await leading;
   if (!leadership) throw new Error('it was released');
@@ -236,12 +237,124 @@ describe('renewal', () => {
       if (puts % 3 === 2) reply(response, 500, {});
       return puts % 3 === 2;
     });
-    const one = candidate({ renewWithin: 900 });
+    const one = candidate({ duration: 4000, renewWithin: 3000 });
     const { holds } = await leads(one);
     await eventually(() => puts >= 9);
     expect(holds()).toBe(true);
     expect(one.lost).toEqual([]);
   });
+});
+
+describe('a leadership is kept', () => {
+  test('when the connections die without a word: there is time for another one', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate({ duration: 5000, renewEvery: 2000, renewWithin: 4000 });
+    const { holds } = await leads(one);
+    api?.freeze();
+    // What is sent over a dead connection never comes.
+    await eventually(() => requests('PUT').length === 1);
+    await pause(50);
+    expect(holds()).toBe(true);
+    expect(one.lost).toEqual([]);
+  }, 20_000);
+
+  test('when all connections for other requests are busy', async () => {
+    const objects = fakeObjects();
+    await serve(objects, ({ path }) => path === '/hangs');
+    const transport = createTransport(access(), { maxSockets: 1 });
+    const hangs = transport.request({ method: 'GET', path: '/hangs', timeout: 1200 }).catch(() => undefined);
+    const one = candidate({ duration: 4000, renewEvery: 400, renewWithin: 3000 }, transport);
+    const { holds } = await leads(one);
+    await hangs;
+    expect(holds()).toBe(true);
+    expect(one.errors).toEqual([]);
+  });
+
+  test('when the server asks for more patience than there is time', async () => {
+    const objects = fakeObjects();
+    let refusals = 0;
+    await serve(objects, ({ method }, response) => {
+      if (method !== 'PUT' || ++refusals > 1) return false;
+      reply(response, 429, {}, { 'retry-after': '60' });
+      return true;
+    });
+    const one = candidate({ duration: 4000, renewEvery: 400, renewWithin: 3000 });
+    const { holds } = await leads(one);
+    await eventually(() => requests('PUT').length >= 3);
+    expect(holds()).toBe(true);
+    expect(one.errors[0]).toMatchObject({ code: 'too-many-requests' });
+  });
+
+  test('when somebody shortens the Lease: others wait for as long as they would themselves, and it is mended', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate({ duration: 3000, renewWithin: 2000, renewEvery: 1000 });
+    const { holds } = await leads(one);
+    const two = candidate({ duration: 3000, renewWithin: 2000, renewEvery: 1000 });
+    const now = objects.get(leases, 'l')!;
+    objects.put(leases, { ...now, spec: { ...(now['spec'] as object), leaseDurationSeconds: 0 } });
+    await eventually(() => spec(objects)?.['leaseDurationSeconds'] === 3);
+    expect(holds()).toBe(true);
+    await two.release();
+    expect(await two.leading).toBeUndefined();
+  });
+});
+
+test('clocks on walls that are hours apart change nothing: one leads at a time, and the other when it is given back', async () => {
+  const objects = fakeObjects();
+  await serve(objects);
+  const skewed = (hours: number): Clock => ({ ...systemClock, now: () => Date.now() + hours * 3_600_000 });
+  const patient = { duration: 5000, renewEvery: 500, renewWithin: 4000 };
+  for (const [here, there] of [
+    [-7, 7],
+    [7, -7],
+  ] as const) {
+    const one = candidate({ ...patient, clock: skewed(here) });
+    const { holds, epoch } = await leads(one);
+    const two = candidate({ ...patient, clock: skewed(there) });
+    let early: Leadership | undefined;
+    void two.leading.then((leadership) => (early = leadership));
+    await pause(700);
+    expect([holds(), early]).toEqual([true, undefined]);
+    await one.release();
+    expect((await leads(two)).epoch).toBe(epoch + 1);
+    await two.release();
+    expect([...one.errors, ...two.errors]).toEqual([]);
+  }
+}, 20_000);
+
+test('who cannot renew stops before another one may begin, and leads again with a greater epoch than that', async () => {
+  const objects = fakeObjects();
+  const hanging = new Set<string>();
+  await serve(objects, ({ method, body }) => method === 'PUT' && [...hanging].some((identity) => body.includes(identity)));
+  const patient = { duration: 2000, renewEvery: 300, renewWithin: 1500 };
+  const one = candidate(patient);
+  const first = await leads(one);
+  const two = candidate(patient);
+  hanging.add(one.identity);
+  let both = false;
+  let second: Leadership | undefined;
+  void two.leading.then((leadership) => (second = leadership));
+  await eventually(() => {
+    both ||= first.holds() && second !== undefined;
+    return second !== undefined;
+  });
+  expect([both, first.signal.aborted, first.holds(), second?.epoch]).toEqual([false, true, false, 2]);
+  expect(one.lost).toHaveLength(1);
+  // The process is started anew.
+  const three = candidate(patient);
+  await pause(200);
+  await two.release();
+  expect((await leads(three)).epoch).toBe(3);
+});
+
+test.each([
+  ['as late as others begin', { duration: 1000, renewWithin: 1000 }],
+  ['never', { renewEvery: 500, renewWithin: 500 }],
+  ['always', { renewEvery: 0 }],
+])('times that would let two lead, since one renews %s, are refused', (_, times) => {
+  expect(() => candidate(times)).toThrow(RangeError);
 });
 
 describe('a leadership is lost, told once, and nothing is tried any more,', () => {
@@ -387,6 +500,65 @@ describe('release', () => {
     expect(spec(objects)).toMatchObject({ holderIdentity: one.identity });
   });
 
+  test('lets a replica with the usual times lead within two seconds; until then it asks for the Lease alone, about once a second', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate({ duration: 5000, renewEvery: 500, renewWithin: 4000 });
+    await leads(one);
+    const heard = () =>
+      api?.received.filter(({ method, path }) => method !== 'PUT' && path !== '/apis/coordination.k8s.io/v1') ?? [];
+    const before = heard().length;
+    const waits: number[] = [];
+    const after: Clock['after'] = (wait, run) => {
+      waits.push(wait);
+      return systemClock.after(wait, run);
+    };
+    const two = candidate({
+      duration: 15_000,
+      renewEvery: 5000,
+      renewWithin: 10_000,
+      lookEvery: undefined as never,
+      clock: { ...systemClock, after },
+    });
+    await pause(2600);
+    const looks = heard().slice(before);
+    expect(looks.every(({ method, path }) => method === 'GET' && path === `${leases}/l`)).toBe(true);
+    expect(looks.length).toBeLessThanOrEqual(4);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1250);
+    await one.release();
+    await leads(two);
+  }, 20_000);
+
+  test.each([
+    [401, {}],
+    [403, { kind: 'Status', reason: 'Forbidden' }],
+    [404, { kind: 'Status', reason: 'NotFound', details: { name: 'l', kind: 'leases' } }],
+    [404, '404 page not found'],
+  ])('that is answered %i is quiet: what is uninstalled has no next leader', async (code, body) => {
+    const objects = fakeObjects();
+    let uninstalled = false;
+    await serve(objects, (_request, response) => {
+      if (uninstalled) reply(response, code, body);
+      return uninstalled;
+    });
+    const one = candidate({ duration: 4000, renewEvery: 2000, renewWithin: 3000 });
+    await leads(one);
+    uninstalled = true;
+    await one.release();
+    expect(one.errors).toEqual([]);
+    expect(one.lost).toEqual([]);
+  });
+
+  test('of a Lease that somebody deleted is quiet, and makes no new one', async () => {
+    const objects = fakeObjects();
+    await serve(objects);
+    const one = candidate({ duration: 4000, renewEvery: 2000, renewWithin: 3000 });
+    await leads(one);
+    objects.remove(leases, 'l');
+    await one.release();
+    expect([objects.get(leases, 'l'), one.errors, one.lost]).toEqual([undefined, [], []]);
+  });
+
   test('while the Lease is being taken gives it back', async () => {
     const objects = fakeObjects();
     objects.put(leases, lease(undefined, '7'));
@@ -396,7 +568,7 @@ describe('release', () => {
       taking = () => objects.answer(request, response);
       return true;
     });
-    const one = candidate({ renewEvery: 1000, renewWithin: 2000 });
+    const one = candidate({ renewEvery: 1000, renewWithin: 2000, duration: 3000 });
     await eventually(() => taking !== undefined);
     const released = one.release();
     await pause(20);
@@ -407,7 +579,7 @@ describe('release', () => {
   });
 });
 
-test('the waits are those of a Lease of 15 s unless told otherwise: looked at every 2 s, taken after 15 s, renewed every 5 s', async () => {
+test('the waits are those of a Lease of 15 s unless told otherwise: looked at every second, taken after 15 s, renewed every 5 s', async () => {
   const objects = fakeObjects();
   objects.put(leases, lease('other', '7', { leaseDurationSeconds: 15 }));
   await serve(objects);
@@ -418,13 +590,14 @@ test('the waits are those of a Lease of 15 s unless told otherwise: looked at ev
     duration: undefined as never,
     renewEvery: undefined as never,
     renewWithin: undefined as never,
+    lookEvery: undefined as never,
     retryEvery: undefined as never,
   });
   const looks = () => requests('GET').filter(({ path }) => path.endsWith('/l')).length;
-  for (let i = 1; i <= 8; i++) {
+  for (let i = 1; i <= 15; i++) {
     await eventually(() => looks() === i && clock.timers() === 1);
     expect(requests('PUT')).toHaveLength(0);
-    await clock.advance(2000);
+    await clock.advance(1000);
   }
   const { signal } = await leads(one);
   expect(spec(objects)).toMatchObject({ leaseDurationSeconds: 15 });
@@ -450,7 +623,7 @@ test('of many candidates one leads at a time, and no epoch is given twice, thoug
   });
   const leaders: Leadership[] = [];
   const start = (): Candidate => {
-    const one = candidate({ renewEvery: 30, renewWithin: 300, retryEvery: 15 });
+    const one = candidate({ lookEvery: 15, retryEvery: 15 });
     void one.leading.then((leadership) => leadership && leaders.push(leadership));
     return one;
   };
@@ -468,4 +641,4 @@ test('of many candidates one leads at a time, and no epoch is given twice, thoug
   const epochs = leaders.map(({ epoch }) => epoch);
   expect(leaders.length).toBeGreaterThan(2);
   expect(epochs).toEqual([...new Set(epochs)].sort((a, b) => a - b));
-}, 30_000);
+}, 60_000);

@@ -4,6 +4,7 @@ import { createTransport } from '../../src/kube/transport.js';
 import type { KubeStreamRequest, Transport, TransportOptions } from '../../src/kube/transport.js';
 import { KubeError } from '../../src/kube/errors.js';
 import type { JsonObject } from '../../src/lib/json.js';
+import { eventually } from '../support/eventually.js';
 import { fakeApi, reply } from '../support/fake-api.js';
 import type { Answer, FakeApi } from '../support/fake-api.js';
 
@@ -198,8 +199,7 @@ test('what is under way finishes when the transport is closed and when certifica
   await new Promise((resolve) => setTimeout(resolve, 30));
   transport.close();
   expect(await Promise.all([first, second])).toEqual([{}, {}]);
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(api.sockets.size).toBe(0);
+  await eventually(() => api?.sockets.size === 0);
 });
 
 test('requests leave nothing behind on the signal of their caller', async () => {
@@ -236,8 +236,7 @@ describe('a stream', () => {
       expect(object).toEqual({ a: 1 });
       break;
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(api?.sockets.size).toBe(0);
+    await eventually(() => api?.sockets.size === 0);
   });
 
   test('keeps no request waiting, however many there are', async () => {

@@ -1,6 +1,10 @@
 import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { createServer as createRawServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import type { Server as SecureServer, TLSSocket } from 'node:tls';
+import type { Identity } from './certificates.js';
 
 /** One request as it came over the wire. */
 export interface Received {
@@ -9,6 +13,8 @@ export interface Received {
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
+  /** The subject of the client's certificate, if it can be trusted. */
+  readonly client?: string;
 }
 
 /**
@@ -21,16 +27,28 @@ export interface FakeApi {
   /** Connections opened so far. */
   readonly connections: () => number;
   readonly sockets: ReadonlySet<Socket>;
+  /** Nothing comes any more over the connections that are there now, and nobody is told: half-open, as after a firewall lost its state. */
+  readonly freeze: () => void;
+  /** New connections see this certificate, and may show one of an authority. */
+  readonly rotate: (tls: ServerIdentity) => void;
   readonly close: () => Promise<void>;
+}
+
+export interface ServerIdentity extends Identity {
+  /** Of the clients. */
+  readonly ca?: string;
 }
 
 export type Answer = (request: Received, response: ServerResponse) => void;
 
-export async function fakeApi(answer: Answer): Promise<FakeApi> {
+/** Answers over TLS when it is told who it is. */
+export async function fakeApi(answer: Answer, tls?: ServerIdentity): Promise<FakeApi> {
   const received: Received[] = [];
   const sockets = new Set<Socket>();
+  const frozen = new WeakSet<Socket>();
   let connections = 0;
-  const server: Server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    if (frozen.has(request.socket)) return;
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -41,19 +59,31 @@ export async function fakeApi(answer: Answer): Promise<FakeApi> {
         query: searchParams,
         headers: request.headers,
         body: Buffer.concat(chunks).toString(),
+        ...clientOf(request.socket),
       };
       received.push(one);
       answer(one, response);
     });
-  });
-  server.on('connection', (socket) => {
+  };
+  const server = tls
+    ? createSecureServer({ ...tls, requestCert: true, rejectUnauthorized: false }, listener)
+    : createServer(listener);
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
     connections++;
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listening(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${portOf(server)}`,
+    freeze: () => {
+      for (const socket of sockets) {
+        frozen.add(socket);
+        socket.pause();
+        socket.cork();
+      }
+    },
+    rotate: (next) => (server as SecureServer).setSecureContext(next),
     received,
     connections: () => connections,
     sockets,
@@ -63,6 +93,39 @@ export async function fakeApi(answer: Answer): Promise<FakeApi> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** A server that speaks no HTTP: it accepts connections and does what it is told. */
+export async function rawServer(
+  accept: (socket: Socket) => void,
+): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createRawServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    accept(socket);
+  });
+  await listening(server);
+  return {
+    port: portOf(server),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
+
+function clientOf(socket: Socket | TLSSocket): { readonly client?: string } {
+  return 'authorized' in socket && socket.authorized ? { client: String(socket.getPeerCertificate().subject.CN) } : {};
+}
+
+function listening(server: Server): Promise<void> {
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
 }
 
 export function reply(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {

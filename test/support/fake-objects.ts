@@ -6,8 +6,8 @@ import { discovery, reply } from './fake-api.js';
 import type { Answer, Received } from './fake-api.js';
 
 /**
- * A fake of what an API server does with stored objects: resourceVersions and uids with their conflicts, pages, watches with a history that
- * can be forgotten, bookmarks, merge patches, six digits in the times of a Lease. No schema, no admission, no apply, no permissions, no
+ * A fake of what an API server does with stored objects: resourceVersions and uids with their conflicts and preconditions, pages of one moment,
+ * watches with a history that can be forgotten, bookmarks, merge patches, six digits in the times of a Lease. No schema, no admission, no apply, no permissions, no
  * graceful deletion, and it keeps everything in memory.
  */
 export interface FakeObjects {
@@ -16,7 +16,8 @@ export interface FakeObjects {
   readonly put: (collection: string, object: JsonObject & { readonly metadata: JsonObject }) => Manifest;
   readonly remove: (collection: string, name: string) => void;
   readonly get: (collection: string, name: string) => Manifest | undefined;
-  /** Watches from what happened before now are answered 410. */
+  readonly list: (collection: string) => readonly Manifest[];
+  /** Watches from what happened before now, and further pages of lists, are answered 410. */
   readonly forget: () => void;
   /** All watches get a bookmark of now. */
   readonly bookmark: () => void;
@@ -47,6 +48,8 @@ export function fakeObjects(): FakeObjects {
   const watches = new Set<Watch>();
   const unknown = new Set<string>();
   let history: Happened[] = [];
+  /** What the further pages of a list are taken from, by its resourceVersion. */
+  const listed = new Map<string, readonly Manifest[]>();
   let forgotten = 0;
   let version = 100;
   let uids = 0;
@@ -86,15 +89,25 @@ export function fakeObjects(): FakeObjects {
     happen('DELETED', collection, { ...before, metadata: { ...before.metadata, resourceVersion: String(++version) } });
   }
 
+  function objectsOf(collection: string): readonly Manifest[] {
+    return [...stored].filter(([path]) => path.slice(0, path.lastIndexOf('/')) === collection).map(([, object]) => object);
+  }
+
   function list(collection: string, query: URLSearchParams, response: ServerResponse): void {
-    const all = [...stored].filter(([path]) => path.slice(0, path.lastIndexOf('/')) === collection).map(([, object]) => object);
-    const start = Number(query.get('continue') ?? 0);
-    const end = query.has('limit') ? start + Number(query.get('limit')) : all.length;
+    const [start, at] = (query.get('continue') ?? `0@${version}`).split('@') as [string, string];
+    const all = query.has('continue') ? listed.get(`${collection}@${at}`) : objectsOf(collection);
+    if (!all) {
+      status(response, 410, 'Expired', 'the provided continue parameter is too old');
+      return;
+    }
+    const end = query.has('limit') ? Number(start) + Number(query.get('limit')) : all.length;
+    const more = end < all.length;
+    if (more) listed.set(`${collection}@${at}`, all);
     reply(response, 200, {
       kind: 'FakeList',
-      metadata: { resourceVersion: String(version), ...(end < all.length ? { continue: String(end) } : {}) },
+      metadata: { resourceVersion: at, ...(more ? { continue: `${end}@${at}` } : {}) },
       // Items of a list have no kind of their own.
-      items: all.slice(start, end).map(({ apiVersion: _apiVersion, kind: _kind, ...item }) => item),
+      items: all.slice(Number(start), end).map(({ apiVersion: _apiVersion, kind: _kind, ...item }) => item),
     });
   }
 
@@ -119,11 +132,7 @@ export function fakeObjects(): FakeObjects {
       return;
     }
     const sent = JSON.parse(request.body) as JsonObject & { readonly metadata?: JsonObject };
-    const { uid, resourceVersion } = sent.metadata ?? {};
-    if (
-      (uid !== undefined && uid !== before.metadata.uid) ||
-      (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
-    ) {
+    if (!isStill(before, sent.metadata)) {
       status(response, 409, 'Conflict', 'the object has been modified', name);
       return;
     }
@@ -134,12 +143,25 @@ export function fakeObjects(): FakeObjects {
     else reply(response, 200, put(collection, after));
   }
 
+  function end({ body }: Received, collection: string, name: string, response: ServerResponse): void {
+    const before = stored.get(`${collection}/${name}`);
+    const { preconditions } = (body === '' ? {} : JSON.parse(body)) as { readonly preconditions?: JsonObject };
+    if (!before) status(response, 404, 'NotFound', `${name} not found`, name);
+    else if (!isStill(before, preconditions)) status(response, 409, 'Conflict', 'a precondition failed', name);
+    else {
+      remove(collection, name);
+      reply(response, 200, { kind: 'Status', status: 'Success' });
+    }
+  }
+
   return {
     put,
     remove,
+    list: objectsOf,
     get: (collection, name) => stored.get(`${collection}/${name}`),
     forget: () => {
       history = [];
+      listed.clear();
       forgotten = version;
     },
     bookmark: () => {
@@ -185,13 +207,17 @@ export function fakeObjects(): FakeObjects {
         if (object) reply(response, 200, object);
         else status(response, 404, 'NotFound', `${name} not found`, name);
       } else if (request.method === 'DELETE') {
-        remove(collection, name);
-        reply(response, 200, { kind: 'Status', status: 'Success' });
+        end(request, collection, name, response);
       } else {
         write(request, collection, name, response);
       }
     },
   };
+}
+
+function isStill({ metadata }: Manifest, { uid, resourceVersion }: JsonObject = {}): boolean {
+  const sameUid = uid === undefined || uid === metadata.uid;
+  return sameUid && (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
 }
 
 function nameOf({ name }: JsonObject): string {
