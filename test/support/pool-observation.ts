@@ -4,7 +4,7 @@ import { serving } from '../../src/controller/pool/intents.js';
 import type { PodView, PoolObservation, Probe } from '../../src/controller/pool/observation.js';
 import { podView } from '../../src/controller/pool/pod-view.js';
 import { nextStatus } from '../../src/controller/pool/status.js';
-import { nameHash } from '../../src/domain/attestation.js';
+import { nameHash } from '../../src/domain/provider-pod.js';
 import { resolveFacts } from '../../src/domain/facts.js';
 import { finalizers } from '../../src/domain/labels.js';
 import type { Digest } from '../../src/domain/digests.js';
@@ -132,7 +132,7 @@ export function runningStatus(podIP: string): JsonObject {
     phase: 'Running',
     podIP,
     conditions: [{ type: 'Ready', status: 'True' }],
-    containerStatuses: [{ containerID: 'containerd://1', state: { running: {} } }],
+    containerStatuses: [{ name: 'runtime', containerID: 'containerd://1', state: { running: {} } }],
   };
 }
 
@@ -289,6 +289,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
       attested: reached('attested') ? pod.uid : undefined,
       suspect: false,
       mismatch: undefined,
+      undecided: undefined,
       seeded: reached('seeded') ? { podUid: pod.uid, containerId: pod.containerId } : undefined,
       seeding: undefined,
       authenticated: reached('credentialed') ? 'ready' : 'unread',
