@@ -49,6 +49,7 @@ function attestSandbox({ template, claim, sandbox, pod }: Materialization): Mism
     check,
     finding: { at, field, found, allowed: typeof allowed === 'string' ? allowed : JSON.stringify(allowed ?? 'nothing') },
   });
+  const inMetadata = (member: string) => ['spec', 'podTemplate', 'metadata', member];
   const own = { [providerKeys.claimUid]: claimUid, [providerKeys.templateRefHash]: nameHash(template.metadata.name) };
   const podLabels = { ...expected.labels, ...own };
 
@@ -76,9 +77,8 @@ function attestSandbox({ template, claim, sandbox, pod }: Materialization): Mism
   const volumes = [specOf(template)['volumeClaimTemplates'], specOf(sandbox)['volumeClaimTemplates']];
   if (!equalJson(compact(volumes[0] ?? null), compact(volumes[1] ?? null)))
     return differs(5, sandboxAt, 'spec.volumeClaimTemplates', volumes[1], volumes[0]);
-  if (!equalJson(actual.annotations, expected.annotations)) {
-    return differs(6, sandboxAt, 'spec.podTemplate.metadata.annotations', actual.annotations, expected.annotations);
-  }
+  const annotation = firstDifference(expected.annotations, actual.annotations, inMetadata('annotations'));
+  if (annotation) return differs(6, sandboxAt, fieldPath(annotation.path), annotation.found, annotation.wanted);
   if (actual.labels[providerKeys.claimUid] !== claimUid) {
     return differs(
       7,
@@ -88,8 +88,8 @@ function attestSandbox({ template, claim, sandbox, pod }: Materialization): Mism
       claimUid,
     );
   }
-  if (!equalJson(actual.labels, podLabels))
-    return differs(8, sandboxAt, 'spec.podTemplate.metadata.labels', actual.labels, podLabels);
+  const label = firstDifference(podLabels, actual.labels, inMetadata('labels'));
+  if (label) return differs(8, sandboxAt, fieldPath(label.path), label.found, label.wanted);
   if (sandbox.metadata.uid === undefined || controllerOf(pod) !== sandbox.metadata.uid) {
     return differs(
       9,

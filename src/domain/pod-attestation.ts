@@ -1,7 +1,7 @@
 import type { Manifest } from '../api/index.js';
 import { canonicalJson } from '../lib/canonical-json.js';
 import type { Finding } from '../lib/errors.js';
-import { equalJson, fieldPath } from '../lib/json.js';
+import { fieldPath } from '../lib/json.js';
 import type { Json, JsonObject, Path } from '../lib/json.js';
 import { digestOf } from '../lib/sha256.js';
 import type { Digest } from '../lib/sha256.js';
@@ -17,11 +17,10 @@ export interface Mismatch {
 
 /** Is a Pod the expected one, but for what the API server and the provider are known to add? Rows 10 to 12. */
 export function attestPod(pod: Manifest, expected: Manifest): Mismatch | undefined {
-  const wanted = expected.metadata.labels ?? {};
-  if (!equalJson(pod.metadata.labels ?? {}, wanted))
-    return mismatch(pod, 'labels', { path: [], found: pod.metadata.labels, wanted });
-  const annotations = { path: [], found: annotationsOf(pod), wanted: annotationsOf(expected) };
-  if (!equalJson(annotations.found, annotations.wanted)) return mismatch(pod, 'annotations', annotations);
+  const label = firstDifference(expected.metadata.labels ?? {}, pod.metadata.labels ?? {});
+  if (label) return mismatch(pod, 'labels', label);
+  const annotation = firstDifference(annotationsOf(expected), annotationsOf(pod));
+  if (annotation) return mismatch(pod, 'annotations', annotation);
   const base = specOf(expected);
   const difference = firstDifference(normalPodSpec(base), normalPodSpec(specOf(pod), base));
   return difference && mismatch(pod, 'spec', difference);

@@ -30,11 +30,11 @@ export const classSpec: RuntimePoolClassSpec = poolClass();
 const compiled = compile(classSpec);
 export const digest = classDigest(compiled);
 
-/** A stored pool of one Task, as it was when it had just been made. */
-export function storedPool(): RuntimePool {
-  const plan = planTask({ task: task(), agent: agent(), poolClass: classSpec, defaultProvider: '' });
+/** A stored pool of one Task, as it was when it had just been made of a class. */
+export function storedPool(poolClass = classSpec, digestOfClass = digest): RuntimePool {
+  const plan = planTask({ task: task(), agent: agent(), poolClass, defaultProvider: '' });
   if ('problem' in plan) throw new Error(JSON.stringify(plan.problem));
-  const rendered = renderRuntimePool(plan, { poolClass: { name: 'codex', digest }, demandedAt: ago(0) });
+  const rendered = renderRuntimePool(plan, { poolClass: { name: 'codex', digest: digestOfClass }, demandedAt: ago(0) });
   const spec = { ...(rendered['spec'] as JsonObject), desiredReplicas: 1, coldStartTimeoutSeconds: 120 };
   const metadata = { ...rendered.metadata, uid: 'pool-uid-1', generation: 1, resourceVersion: '1' };
   return { ...rendered, metadata, spec } as unknown as RuntimePool;
