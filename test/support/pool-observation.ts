@@ -28,7 +28,7 @@ export const bootID = 'boot-1';
 
 export const classSpec: RuntimePoolClassSpec = poolClass();
 const compiled = compile(classSpec);
-export const digest = classDigest(compiled);
+const digest = classDigest(compiled);
 
 /** A stored pool of one Task, as it was when it had just been made of a class. */
 export function storedPool(poolClass = classSpec, digestOfClass = digest): RuntimePool {
