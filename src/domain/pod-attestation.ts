@@ -28,7 +28,8 @@ export function attestPod(pod: Manifest, expected: Manifest): Mismatch | undefin
 
 /**
  * Does all of the expected Pod stand in a Pod? Admission may add to a Pod, also to its containers; it may not change or remove what was
- * reviewed, what a container runs included, nor write labels and annotations that are ours or the provider's. Nor does it make ephemeral containers: they come later.
+ * reviewed, what a container runs included, nor write labels and annotations that are ours or the provider's. Ephemeral containers it
+ * never makes: they come later.
  */
 export function attestRenderedIn(pod: Manifest, expected: Manifest): Mismatch | undefined {
   const [wanted, found] = [expected, pod].map(({ metadata }) => metadata.labels ?? {}) as [Texts, Texts];
@@ -95,7 +96,9 @@ function annotationsOf({ metadata }: Manifest): Texts {
 
 /** Of labels or annotations those that admission has no say in: what was rendered, and every key that is ours or the provider's. */
 function reserved(found: Texts, rendered: Texts): Texts {
-  const kept = Object.entries(found).filter(([key]) => key in rendered || isProviderKey(key) || key.startsWith('orka.ai/'));
+  const kept = Object.entries(found).filter(
+    ([key]) => Object.hasOwn(rendered, key) || isProviderKey(key) || key.startsWith('orka.ai/'),
+  );
   return Object.fromEntries(kept);
 }
 

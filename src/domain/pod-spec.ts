@@ -89,7 +89,7 @@ export interface Difference {
 
 const quantityFields = ['limits', 'requests', 'emptyDir'];
 
-/** The first place where two normal specs differ; quantities are compared by value. */
+/** The first place where two normal values differ; quantities are compared by value, and lists of named things by their names first. */
 export function firstDifference(wanted: Json | undefined, found: Json | undefined, path: Path = []): Difference | undefined {
   if (isObject(wanted) && isObject(found)) {
     for (const name of [...new Set([...Object.keys(wanted), ...Object.keys(found)])].sort()) {
