@@ -1,6 +1,6 @@
 import type { Construct, IConstruct } from 'constructs';
 import type { Manifest } from '../api/index.js';
-import { nameHash } from '../domain/attestation.js';
+import { nameHash } from '../domain/provider-pod.js';
 import { describeFinding } from '../lib/errors.js';
 import type { Resource } from './resource.js';
 import { claimLinks, templateLinks, warmPoolLinks } from './rules/links.js';

@@ -1,5 +1,6 @@
 import type { V1EnvVar, V1Probe } from '@kubernetes/client-node';
 import type { RuntimePoolClassSpec } from '../api/index.js';
+import { supervisorContainer } from '../domain/deployed.js';
 import { isWorkspaceFacts } from '../domain/facts.js';
 import type { Facts } from '../domain/facts.js';
 import { annotationKeys, commonLabels } from '../domain/labels.js';
@@ -39,7 +40,7 @@ export function supervisorPod(poolClass: RuntimePoolClassSpec, facts: Facts): Po
       securityContext: { runAsUser: 0, runAsGroup: 0, seccompProfile: { type: 'RuntimeDefault' } },
       containers: [
         {
-          name: 'runtime',
+          name: supervisorContainer,
           image: runtime.image,
           imagePullPolicy: 'IfNotPresent',
           ports: [{ name: 'control', containerPort: controlPort, protocol: 'TCP' }],

@@ -225,6 +225,7 @@ function poolLifeMetrics(registers: Registry[]): Pick<Metrics, 'poolEffect' | 'p
   const attested = counter('attestations_total', 'Comparisons of a sandbox with what was rendered, by result.', 'result', [
     'whole',
     'differs',
+    'undecided',
     'incomplete',
   ]);
   const lifecycles = new Histogram({

@@ -3,6 +3,9 @@ import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
 import { annotationKeys } from './labels.js';
 
+/** The container of the supervisor. Admission may put others before it. */
+export const supervisorContainer = 'runtime';
+
 /**
  * What an instance was started as. A pool's generation and the controller's epoch move on while it runs, so it is addressed by what its
  * own Pod says. Source: workload.md §6.6.
@@ -33,7 +36,7 @@ export function deployedIdentity(pod: Manifest): DeployedIdentity | undefined {
 
 function environmentOf({ spec }: Manifest): ReadonlyMap<string, string> {
   const containers = isObject(spec) && Array.isArray(spec['containers']) ? (spec['containers'] as readonly Json[]) : [];
-  const [container] = containers;
+  const container = containers.find((one) => isObject(one) && one['name'] === supervisorContainer);
   const rows = isObject(container) && Array.isArray(container['env']) ? (container['env'] as readonly Json[]) : [];
   return new Map(
     rows.flatMap((row): [string, string][] =>

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { allExamples } from '../../examples/provider/all.js';
 import type { Manifest } from '../../src/api/index.js';
-import { nameHash } from '../../src/domain/attestation.js';
+import { nameHash } from '../../src/domain/provider-pod.js';
 import { apply } from '../../src/kube/apply.js';
 import { get, refOf } from '../../src/kube/client.js';
 import type { ObjectRef } from '../../src/kube/client.js';

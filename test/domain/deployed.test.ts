@@ -48,6 +48,12 @@ test.each(['orka.ai/runtime-profile-digest', 'orka.ai/provider-token-generation'
   },
 );
 
+test('a container that admission put first says nothing', () => {
+  const spec = pod.live['spec'] as JsonObject;
+  const containers = [{ name: 'proxy', env: [{ name: 'ORKA_ACP_CONTROLLER_EPOCH', value: '8' }] }, container];
+  expect(deployedIdentity({ ...pod.live, spec: { ...spec, containers } })).toEqual(deployedIdentity(pod.live));
+});
+
 test('a Pod without containers has no identity', () => {
   expect(deployedIdentity({ ...pod.live, spec: {} })).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Manifest, RuntimePool } from '../../src/api/index.js';
+import type { Manifest, RuntimePool, RuntimePoolClassSpec } from '../../src/api/index.js';
 import { createClasses } from '../../src/controller/classes.js';
 import { createPoolReconciler } from '../../src/controller/pool/reconcile.js';
 import type { PoolReconciler } from '../../src/controller/pool/reconcile.js';
@@ -16,16 +16,8 @@ import type { KubeRequest } from '../../src/kube/transport.js';
 import type { WorkResult } from '../../src/kube/workqueue.js';
 import { equalJson, isObject } from '../../src/lib/json.js';
 import type { Json, JsonObject } from '../../src/lib/json.js';
-import {
-  capabilities,
-  classSpec,
-  digest,
-  materialized,
-  now,
-  runningStatus,
-  statusDocument,
-  storedPool,
-} from './pool-observation.js';
+import { classDigest, compile } from '../../src/render/compile.js';
+import { capabilities, classSpec, materialized, now, runningStatus, statusDocument, storedPool } from './pool-observation.js';
 
 /** The token that instances show to the provider's proxy. */
 export const providerToken = 'provider-token-0123456789-0123456789';
@@ -37,6 +29,10 @@ export interface Sent {
   readonly kind: string;
   readonly name: string;
   readonly body: string;
+  /** Nothing is to be stored. */
+  readonly dryRun: boolean;
+  /** Field manager. */
+  readonly manager: string | undefined;
 }
 
 /**
@@ -50,6 +46,8 @@ export interface FakePoolCluster {
   readonly put: (object: Manifest) => Manifest;
   readonly remove: (kind: string, name: string) => void;
   readonly supervisor: FakeSupervisor;
+  /** What mutating admission makes of a Pod that is created, be it in a dry run. */
+  readonly admission: { mutate: (pod: Manifest) => Manifest };
   readonly clock: Clock;
   /** Next request that matches fails so; `done`: after it was carried out. */
   readonly fail: (matching: (sent: Sent) => boolean, code: KubeErrorCode | 'crash', done?: boolean) => void;
@@ -71,10 +69,14 @@ interface FakeSupervisor {
   silent: boolean;
 }
 
-export async function fakePoolCluster(): Promise<FakePoolCluster> {
+/** @param change what the class of the pool has other than usual */
+export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}): Promise<FakePoolCluster> {
+  const spec: RuntimePoolClassSpec = { ...classSpec, ...change };
+  const digest = classDigest(compile(spec));
   const objects = new Map<string, Manifest>();
   const sent: Sent[] = [];
   const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
+  const admission: FakePoolCluster['admission'] = { mutate: (pod) => pod };
   let version = 100;
   let [uids, at] = [0, now];
   const keyOf = (kind: string, name: string) => `${kind} ${name}`;
@@ -115,11 +117,13 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
     throw new KubeError(code, { at: name, says: `refused: ${code}`, status: 409 });
   }
 
-  function carryOut({ method, kind, name }: Sent, body: JsonObject): Manifest {
+  function carryOut({ method, kind, name, dryRun }: Sent, body: JsonObject): Manifest {
     const before = objects.get(keyOf(kind, name));
     if (method === 'POST') {
       if (before) refuse('already-exists', name);
-      return put(body as unknown as Manifest);
+      const object = body as unknown as Manifest;
+      const admitted = kind === 'Pod' ? admission.mutate(object) : object;
+      return dryRun ? admitted : put(admitted);
     }
     if (!before) return refuse('not-found', name);
     if (method === 'GET') return before;
@@ -149,7 +153,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
     stream: () => {
       throw new Error('nothing is watched here');
     },
-    request: async ({ method, path, body }: KubeRequest): Promise<JsonObject> => {
+    request: async ({ method, path, body, query = {} }: KubeRequest): Promise<JsonObject> => {
       await Promise.resolve();
       const content = (body ?? {}) as JsonObject & { metadata?: { name?: string } };
       const [, kind = '', named = ''] = path.split('/');
@@ -158,6 +162,8 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
         kind,
         name: named === '' ? (content.metadata?.name ?? '') : named,
         body: body === undefined ? '' : JSON.stringify(body),
+        dryRun: query['dryRun'] === 'All',
+        manager: query['fieldManager'] as string | undefined,
       };
       sent.push(one);
       const index = failures.findIndex(({ matching }) => matching(one));
@@ -211,7 +217,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
     if (!template || objects.has(keyOf('Pod', name))) return;
     const sandbox = put(materialized(template, claim, { sandbox: '', pod: '' }).sandbox);
     const { pod } = materialized(template, claim, { sandbox: sandbox.metadata.uid ?? '', pod: '' });
-    put({ ...pod, status: runningStatus(podAddress) });
+    put({ ...admission.mutate(pod), status: runningStatus(podAddress) });
   }
 
   const server = await serve((request, body, response) => {
@@ -220,7 +226,8 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
       response.socket?.destroy();
       return;
     }
-    const env = (((pod['spec'] as JsonObject)['containers'] as readonly JsonObject[])[0]?.['env'] ?? []) as readonly {
+    const containers = (pod['spec'] as JsonObject)['containers'] as readonly JsonObject[];
+    const env = (containers.find(({ name }) => name === 'runtime')?.['env'] ?? []) as readonly {
       name: string;
       value?: string;
     }[];
@@ -262,7 +269,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
   });
 
   const objectsOf = (kind: string) => [...objects.values()].filter((one) => one.kind === kind);
-  const stored = put(storedPool());
+  const stored = put(storedPool(spec, digest));
   const key = `${stored.metadata.namespace ?? ''}/${stored.metadata.name}`;
   // Somebody wants it.
   put({
@@ -281,7 +288,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
     metadata: { name: 'provider-proxy', namespace: 'orka-system' },
     data: { token: Buffer.from(providerToken).toString('base64') },
   });
-  const approved = { ...classSpec, approvedDigests: [digest] };
+  const approved = { ...spec, approvedDigests: [digest] };
   const poolClass = {
     apiVersion: 'core.orka.ai/v1alpha1',
     kind: 'RuntimePoolClass',
@@ -294,6 +301,7 @@ export async function fakePoolCluster(): Promise<FakePoolCluster> {
     key,
     clock,
     supervisor,
+    admission,
     put,
     remove,
     pool: () => objectsOf('RuntimePool')[0] as unknown as RuntimePool | undefined,

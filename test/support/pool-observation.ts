@@ -4,7 +4,7 @@ import { serving } from '../../src/controller/pool/intents.js';
 import type { PodView, PoolObservation, Probe } from '../../src/controller/pool/observation.js';
 import { podView } from '../../src/controller/pool/pod-view.js';
 import { nextStatus } from '../../src/controller/pool/status.js';
-import { nameHash } from '../../src/domain/attestation.js';
+import { nameHash } from '../../src/domain/provider-pod.js';
 import { resolveFacts } from '../../src/domain/facts.js';
 import { finalizers } from '../../src/domain/labels.js';
 import type { Digest } from '../../src/domain/digests.js';
@@ -28,13 +28,13 @@ export const bootID = 'boot-1';
 
 export const classSpec: RuntimePoolClassSpec = poolClass();
 const compiled = compile(classSpec);
-export const digest = classDigest(compiled);
+const digest = classDigest(compiled);
 
-/** A stored pool of one Task, as it was when it had just been made. */
-export function storedPool(): RuntimePool {
-  const plan = planTask({ task: task(), agent: agent(), poolClass: classSpec, defaultProvider: '' });
+/** A stored pool of one Task, as it was when it had just been made of a class. */
+export function storedPool(poolClass = classSpec, digestOfClass = digest): RuntimePool {
+  const plan = planTask({ task: task(), agent: agent(), poolClass, defaultProvider: '' });
   if ('problem' in plan) throw new Error(JSON.stringify(plan.problem));
-  const rendered = renderRuntimePool(plan, { poolClass: { name: 'codex', digest }, demandedAt: ago(0) });
+  const rendered = renderRuntimePool(plan, { poolClass: { name: 'codex', digest: digestOfClass }, demandedAt: ago(0) });
   const spec = { ...(rendered['spec'] as JsonObject), desiredReplicas: 1, coldStartTimeoutSeconds: 120 };
   const metadata = { ...rendered.metadata, uid: 'pool-uid-1', generation: 1, resourceVersion: '1' };
   return { ...rendered, metadata, spec } as unknown as RuntimePool;
@@ -132,7 +132,7 @@ export function runningStatus(podIP: string): JsonObject {
     phase: 'Running',
     podIP,
     conditions: [{ type: 'Ready', status: 'True' }],
-    containerStatuses: [{ containerID: 'containerd://1', state: { running: {} } }],
+    containerStatuses: [{ name: 'runtime', containerID: 'containerd://1', state: { running: {} } }],
   };
 }
 
@@ -289,6 +289,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
       attested: reached('attested') ? pod.uid : undefined,
       suspect: false,
       mismatch: undefined,
+      undecided: undefined,
       seeded: reached('seeded') ? { podUid: pod.uid, containerId: pod.containerId } : undefined,
       seeding: undefined,
       authenticated: reached('credentialed') ? 'ready' : 'unread',

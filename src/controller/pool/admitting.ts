@@ -5,7 +5,7 @@ import type { Status } from '../../harness/introspection.js';
 import type { PoolDecision, StatusIntent } from './decision.js';
 import { degraded, serving, starting } from './intents.js';
 import type { PodView, PoolObservation, Probe } from './observation.js';
-import { recycled, startedAgain } from './recycle.js';
+import { backoff, recycled, startedAgain } from './recycle.js';
 import { candidate, heldReservations, keepSame, laterLook, sameContainer } from './rule.js';
 import type { PoolRule } from './rule.js';
 import { awaited, startIsOverdue } from './starting.js';
@@ -24,6 +24,12 @@ export const notAttested: PoolRule = (o, now) => {
     );
   if (o.known.attested === pod.uid && !o.known.suspect) return undefined;
   if (!o.sandbox) return awaited(o, now, 'the Sandbox is not there yet');
+  const { undecided } = o.known;
+  const left = undecided?.podUid === pod.uid ? undecided.at + Math.min(backoff(undecided.count), laterLook) - now : 0;
+  if (undecided && left > 0) {
+    const message = `it is undecided whether the Pod is what admission makes of it, which cannot be asked: ${undecided.says}`;
+    return { status: degraded(message, keepSame(o, pod)), wait: left };
+  }
   return { effect: { do: 'attest', pod } };
 };
 

@@ -1,8 +1,9 @@
 import type { Manifest, PoolLifecycle } from '../../api/index.js';
 import type { Credentials } from '../../harness/bootstrap.js';
 import type { Finding } from '../../lib/errors.js';
+import type { Digest } from '../../lib/sha256.js';
 import type { RenderedPool } from '../../render/instantiate.js';
-import type { PodView, PoolObservation, Probe } from './observation.js';
+import type { PodView, PoolObservation, Probe, Undecided } from './observation.js';
 
 /** What only the controller knows of a pool's bootstrap: the contents of one auth Secret. Immutable like it. */
 export interface AuthMaterial {
@@ -31,7 +32,9 @@ export interface PoolMemory {
   /** By epoch; `lost` = the Secret that the pool names is gone, or another. */
   readonly auth: Map<number, AuthMaterial | 'lost'>;
   token: TokenMaterial | { readonly says: string } | undefined;
-  attested: { readonly podUid: string } | undefined;
+  /** `accepted`: digest of the Pod as admission made it, where that was compared. */
+  attested: { readonly podUid: string; readonly accepted?: Digest } | undefined;
+  undecided: Undecided | undefined;
   mismatch: { readonly podUid: string; readonly finding: Finding } | undefined;
   seeded: { readonly podUid: string; readonly containerId: string | undefined } | undefined;
   seeding: 'conflict' | { readonly failedAt: number; readonly says: string } | undefined;
@@ -56,6 +59,7 @@ export function createMemory(): PoolMemory {
     auth: new Map(),
     token: undefined,
     attested: undefined,
+    undecided: undefined,
     mismatch: undefined,
     seeded: undefined,
     seeding: undefined,
@@ -91,6 +95,7 @@ export function missesClaim(memory: PoolMemory, { claim }: Pick<PoolObservation,
 /** Nothing that was known of an instance holds for the next one. */
 export function forgetInstance(memory: PoolMemory): void {
   memory.attested = undefined;
+  memory.undecided = undefined;
   memory.mismatch = undefined;
   memory.seeded = undefined;
   memory.seeding = undefined;

@@ -131,11 +131,21 @@ interface KnownOfInstance {
   readonly suspect: boolean;
   /** What the last comparison found different. */
   readonly mismatch: { readonly podUid: string; readonly finding: Finding } | undefined;
+  /** Why the last comparison came to no end. */
+  readonly undecided: Undecided | undefined;
   readonly seeded: { readonly podUid: string; readonly containerId: string | undefined } | undefined;
   readonly seeding: 'conflict' | { readonly failedAt: number; readonly says: string } | undefined;
   /** Credentials of the instance's own epoch can be had. */
   readonly authenticated: 'unread' | 'lost' | 'ready';
   readonly probe: Probe | undefined;
+}
+
+/** What admission makes of a Pod could not be asked, for the `count`th time at `at`. */
+export interface Undecided {
+  readonly podUid: string;
+  readonly at: number;
+  readonly count: number;
+  readonly says: string;
 }
 
 /** The last look at the instance. */

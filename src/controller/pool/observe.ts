@@ -1,6 +1,6 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { Manifest, RuntimePool, RuntimePoolClassSpec, Task } from '../../api/index.js';
-import { attest, claimMatches, isOwned } from '../../domain/attestation.js';
+import { claimMatches, differsFromAccepted, isOwned } from '../../domain/attestation.js';
 import { identityOfPool, resolveFacts } from '../../domain/facts.js';
 import { frozenByPool } from '../../domain/frozen.js';
 import { annotationKeys, authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
@@ -10,6 +10,7 @@ import { canonicalJson } from '../../lib/canonical-json.js';
 import { isObject, valueAt } from '../../lib/json.js';
 import { remembered } from '../../lib/remember.js';
 import { digestOf } from '../../lib/sha256.js';
+import type { Digest } from '../../lib/sha256.js';
 import type { CompiledPool } from '../../render/compile.js';
 import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
@@ -64,7 +65,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     world.claims.get(at(claimName)),
     world.sandboxes.get(at(claimName)),
   ];
-  const attested = memory.attested?.podUid;
+  const { podUid: attested, accepted } = memory.attested ?? {};
   const pod = pods.find(({ uid }) => uid === attested);
   return {
     pool,
@@ -96,9 +97,15 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     known: {
       attested,
       suspect: Boolean(
-        attested !== undefined && template && claim && sandbox && pod && chainDiffers(pod.live, template, claim, sandbox),
+        attested !== undefined &&
+        template &&
+        claim &&
+        sandbox &&
+        pod &&
+        chainDiffers(pod.live, template, claim, sandbox, accepted),
       ),
       mismatch: memory.mismatch,
+      undecided: memory.undecided,
       seeded: memory.seeded,
       seeding: memory.seeding,
       authenticated: authenticated(pool, pods, memory),
@@ -156,8 +163,9 @@ function credentialsOf(
 }
 
 // Most looks at a pool find most objects as they were: what follows from them alone is not computed again.
-const chainDiffers = remembered((pod: Manifest, template: Manifest, claim: Manifest, sandbox: Manifest) =>
-  Boolean(attest({ template, claim, sandbox, pod })),
+const chainDiffers = remembered(
+  (pod: Manifest, template: Manifest, claim: Manifest, sandbox: Manifest, accepted: Digest | undefined) =>
+    differsFromAccepted({ template, claim, sandbox, pod }, accepted),
 );
 const changedFrom = remembered((live: Manifest, wanted: Manifest) => differs(wanted, live));
 const viewOf = remembered(podView);

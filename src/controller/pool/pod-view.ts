@@ -1,6 +1,12 @@
 import type { Manifest } from '../../api/index.js';
-import { deployedIdentity } from '../../domain/deployed.js';
+import { deployedIdentity, supervisorContainer } from '../../domain/deployed.js';
 import type { PodView } from './observation.js';
+
+interface ContainerStatus {
+  readonly name?: string;
+  readonly containerID?: string;
+  readonly state?: { readonly waiting?: { readonly reason?: string } };
+}
 
 interface PodStatus {
   readonly phase?: string;
@@ -11,10 +17,8 @@ interface PodStatus {
     readonly reason?: string;
     readonly message?: string;
   }[];
-  readonly containerStatuses?: readonly {
-    readonly containerID?: string;
-    readonly state?: { readonly waiting?: { readonly reason?: string } };
-  }[];
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+  readonly containerStatuses?: readonly ContainerStatus[];
 }
 
 /** Reasons of a waiting container that need somebody. Source: workload.md §7.4. */
@@ -28,12 +32,18 @@ const stuck: readonly string[] = [
 ];
 
 export function podView(pod: Manifest): PodView {
-  const { phase, podIP, conditions = [], containerStatuses = [] } = (pod['status'] ?? {}) as PodStatus;
+  const {
+    phase,
+    podIP,
+    conditions = [],
+    containerStatuses = [],
+    initContainerStatuses = [],
+  } = (pod['status'] ?? {}) as PodStatus;
   const deleting = pod.metadata.deletionTimestamp !== undefined;
   const finished = phase === 'Succeeded' || phase === 'Failed';
   const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
-  const [container] = containerStatuses;
-  const waiting = container?.state?.waiting?.reason;
+  // Whatever admission put beside the supervisor may keep it from starting, or the Pod from being ready.
+  const waiting = [...initContainerStatuses, ...containerStatuses].map(({ state }) => state?.waiting?.reason);
   return {
     live: pod,
     uid: pod.metadata.uid ?? '',
@@ -43,8 +53,8 @@ export function podView(pod: Manifest): PodView {
     deleting,
     finished,
     ready: !deleting && phase === 'Running' && conditions.some(({ type, status }) => type === 'Ready' && status === 'True'),
-    containerId: container?.containerID,
-    waiting: waiting !== undefined && stuck.includes(waiting) ? waiting : undefined,
+    containerId: containerStatuses.find(({ name }) => name === supervisorContainer)?.containerID,
+    waiting: waiting.find((reason) => reason !== undefined && stuck.includes(reason)),
     unschedulable:
       scheduled?.status === 'False'
         ? { reason: scheduled.reason ?? 'SchedulingFailed', message: scheduled.message ?? '' }

@@ -29,14 +29,16 @@ export interface PoolReconcilerOptions extends PoolActOptions {
   readonly signals: PoolSignals;
 }
 
+type AttestResult = 'whole' | 'differs' | 'undecided' | 'incomplete';
+
 /** What is told of pools as it happens, for whoever counts or watches. */
 export interface PoolSignals {
   /** A status was written. `took`: milliseconds in the lifecycle before it, if that is another and this process saw it begin. */
   readonly status: (pool: RuntimePool, before: PoolLifecycle | undefined, took: number | undefined) => void;
   /** `conflicted`: somebody else wrote the object since it was looked at. */
   readonly effect: (effect: PoolEffect, phase: 'begins' | 'performed' | 'conflicted') => void;
-  /** The chain of a Pod was compared. `incomplete`: not all of it could be read, or was there. */
-  readonly attested: (result: 'whole' | 'differs' | 'incomplete') => void;
+  /** The chain of a Pod was compared. `undecided`: admission could not be asked; `incomplete`: not all of it could be read, or was there. */
+  readonly attested: (result: AttestResult) => void;
 }
 
 export interface PoolReconciler {
@@ -126,7 +128,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       signals.effect(effect, 'begins');
       const performed = await perform(work, effect);
       signals.effect(effect, 'performed');
-      if (effect.do === 'attest') signals.attested(memory.mismatch ? 'differs' : memory.attested ? 'whole' : 'incomplete');
+      if (effect.do === 'attest') signals.attested(resultOf(memory));
       if (effect.do === 'delete-claim' && effect.cause !== 'planned' && isDeleting(memory, effect.claim))
         tellEnded(work.o.pool, effect.because);
       if (memory.refused === effect.do) memory.refused = undefined;
@@ -207,6 +209,12 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
 
 function isConflict(error: unknown): boolean {
   return error instanceof KubeError && error.code === 'conflict';
+}
+
+function resultOf({ mismatch, attested, undecided }: PoolMemory): AttestResult {
+  if (mismatch) return 'differs';
+  if (undecided) return 'undecided';
+  return attested ? 'whole' : 'incomplete';
 }
 
 const told: readonly string[] = ['Serving', 'Stopped', 'Degraded', 'Ambiguous'];

@@ -25,6 +25,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {number} [replicas] of the controller; 1 by default
  * @property {boolean} [gates] both switches; off by default, as in a platform file
  * @property {string} [idlePoolTtl] as in `5s`; that of the product by default
+ * @property {'Strict' | 'AdmissionAware'} [attestation] of every class; that of the product by default
  */
 
 /**
@@ -46,7 +47,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @param {Settings} [settings]
  * @returns {Promise<Installation>}
  */
-export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = {}) {
+export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, attestation } = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
   const given = /** @type {import('../images/platform.js').PlatformFile} */ (parse(readFileSync(platformFile, 'utf8')));
   const settings = {
@@ -57,6 +58,7 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = 
       gates: { agentSandbox: gates, workspaceDispatch: gates },
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
     },
+    ...(attestation === undefined ? {} : { classes: eachWith(given.classes, { attestation }) }),
   };
   const folder = mkdtempSync(path.join(tmpdir(), 'orka-installation-'));
   const [file, dist] = [path.join(folder, 'platform.yaml'), path.join(folder, 'dist')];
@@ -76,6 +78,10 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = 
     forget: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
+
+/** @param {Readonly<Record<string, object>>} classes @param {object} change */
+const eachWith = (classes, change) =>
+  Object.fromEntries(Object.entries(classes).map(([name, settings]) => [name, { ...settings, ...change }]));
 
 /** @param {string} folder @returns {Manifest[]} in the order of the files */
 function manifestsIn(folder) {

@@ -92,6 +92,7 @@ describe('whatever is observed', () => {
     recording({ templateDigest }),
     knowing({ suspect: true }),
     knowing({ attested: undefined }),
+    knowing({ attested: undefined, undecided: { podUid: pod.uid, at: now, count: 2, says: 'no' } }),
     knowing({ seeded: undefined }),
     knowing({ seeding: 'conflict' }),
     knowing({ seeding: { failedAt: now, says: 'no' } }),

@@ -718,6 +718,36 @@ group('from a Pod to an instance (§4, §5.4, §7.4)', () => {
       is: recycled,
     },
     {
+      row: 'while admission cannot be asked about a Pod, it is not decided, and not bound either',
+      stage: 'materialized',
+      changes: [knowing({ undecided: { podUid: pod.uid, at: now, count: 1, says: 'no' } })],
+      is: { status: 'Degraded/Closed RolloutFailed', instance: 'none', wait: 1_000 },
+    },
+    {
+      row: 'admission is asked ever later, at most every ten seconds',
+      stage: 'materialized',
+      changes: [knowing({ undecided: { podUid: pod.uid, at: now, count: 30, says: 'no' } })],
+      is: { status: 'Degraded/Closed RolloutFailed', instance: 'none', wait: 10_000 },
+    },
+    {
+      row: 'admission is asked again when the pause is over',
+      stage: 'materialized',
+      changes: [knowing({ undecided: { podUid: pod.uid, at: now - 1_000, count: 1, says: 'no' } })],
+      is: { effect: 'attest' },
+    },
+    {
+      row: 'what could not be decided of another Pod says nothing of this one',
+      stage: 'materialized',
+      changes: [knowing({ undecided: { podUid: 'another', at: now, count: 1, says: 'no' } })],
+      is: { effect: 'attest' },
+    },
+    {
+      row: 'an instance that was changed and of which nothing is decided takes no work, and stays',
+      stage: 'serving',
+      changes: [knowing({ attested: undefined, undecided: { podUid: pod.uid, at: now, count: 1, says: 'no' } })],
+      is: { status: 'Degraded/Closed RolloutFailed', instance: 'keep', wait: 1_000 },
+    },
+    {
       row: 'a Pod that was not bound is given up when another was',
       stage: 'attested',
       changes: [recording({ instance: { authSecretUID: 'auth-uid', workloadUID: 'another' } })],

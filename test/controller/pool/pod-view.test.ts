@@ -53,6 +53,20 @@ test('a Pod that cannot be scheduled says why', () => {
   expect(view({ phase: 'Pending', conditions }).unschedulable).toEqual({ reason: 'Unschedulable', message: '0/1 nodes' });
 });
 
+test('a container that admission added and that does not start needs somebody, an init container too', () => {
+  const proxy = { name: 'proxy', state: { waiting: { reason: 'ImagePullBackOff' } } };
+  expect(view({ phase: 'Pending', containerStatuses: [{ name: 'runtime', state: {} }, proxy] }).waiting).toBe('ImagePullBackOff');
+  expect(view({ phase: 'Pending', initContainerStatuses: [proxy] }).waiting).toBe('ImagePullBackOff');
+});
+
+test('only the container of the supervisor is told from the next', () => {
+  const containerStatuses = [
+    { name: 'proxy', containerID: 'containerd://9' },
+    ...(running['containerStatuses'] as readonly JsonObject[]),
+  ];
+  expect(view({ ...running, containerStatuses }).containerId).toBe('containerd://1');
+});
+
 test('the id of the container tells one start from the next', () => {
   expect(view(running).containerId).toBe('containerd://1');
 });

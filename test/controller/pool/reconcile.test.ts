@@ -169,7 +169,10 @@ describe('an instance that is lost', () => {
     const controller = cluster.start();
     await cluster.run(controller, isServing);
     const [pod] = cluster.objects('Pod');
-    const status = { ...(pod!['status'] as JsonObject), containerStatuses: [{ containerID: 'containerd://2', state: {} }] };
+    const status = {
+      ...(pod!['status'] as JsonObject),
+      containerStatuses: [{ name: 'runtime', containerID: 'containerd://2', state: {} }],
+    };
     cluster.put({ ...pod!, status });
     Object.assign(cluster.supervisor, { silent: true, seeded: false, boot: 'boot-2' });
     await cluster.run(controller, () => cluster.objects('Pod').length === 0);

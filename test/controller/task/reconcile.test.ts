@@ -171,6 +171,7 @@ function serve({ client, pool }: Controlled): void {
     spec: {
       containers: [
         {
+          name: 'runtime',
           env: [
             { name: 'ORKA_ACP_CONTROLLER_EPOCH', value: '3' },
             { name: 'ORKA_ACP_RUNTIME_POOL_GENERATION', value: '2' },
