@@ -25,6 +25,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {number} [replicas] of the controller; 1 by default
  * @property {boolean} [gates] both switches; off by default, as in a platform file
  * @property {string} [idlePoolTtl] as in `5s`; that of the product by default
+ * @property {{ readonly cpu: string, readonly memory: string }} [requests] of a sandbox; those of the class by default
  */
 
 /**
@@ -46,7 +47,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @param {Settings} [settings]
  * @returns {Promise<Installation>}
  */
-export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = {}) {
+export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, requests } = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
   const given = /** @type {import('../images/platform.js').PlatformFile} */ (parse(readFileSync(platformFile, 'utf8')));
   const settings = {
@@ -57,6 +58,7 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = 
       gates: { agentSandbox: gates, workspaceDispatch: gates },
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
     },
+    ...(requests ? { classes: withRequests(given.classes, requests) } : {}),
   };
   const folder = mkdtempSync(path.join(tmpdir(), 'orka-installation-'));
   const [file, dist] = [path.join(folder, 'platform.yaml'), path.join(folder, 'dist')];
@@ -75,6 +77,15 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = 
     deployment,
     forget: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** @param {import('../images/platform.js').PlatformFile['classes']} classes @param {NonNullable<Settings['requests']>} requests */
+function withRequests(classes, requests) {
+  const changed = Object.entries(classes).map(([name, { pod, ...one }]) => {
+    const resources = { ...pod.resources, requests: { ...pod.resources.requests, ...requests } };
+    return [name, { ...one, pod: { ...pod, resources } }];
+  });
+  return Object.fromEntries(changed);
 }
 
 /** @param {string} folder @returns {Manifest[]} in the order of the files */
