@@ -24,7 +24,7 @@ beforeAll(() => {
   writeFileSync(join(folder, 'audit-2020-01-01T00-00-05.000.log'), `${line(1, 'list')}\n${line(3, 'get')}\n`);
   const now = [
     line(9, 'patch', { objectRef: { resource: 'runtimepools', subresource: 'status' } }),
-    line(6, 'get'),
+    line(6, 'get', { user: { username: us, extra: { 'authentication.kubernetes.io/pod-name': ['controller-1'] } } }),
     line(7, 'get', { user: { username: `${us}-2` } }),
     line(7, 'get', { user: { username: 'admin' }, impersonatedUser: { username: us } }),
     line(8, 'watch', { stage: 'ResponseStarted' }),
@@ -51,6 +51,10 @@ describe('the requests of an account', () => {
 
   test('begin at the moment that is asked for', async () => {
     expect(await requestsOf(log(), us, Date.parse(second(9)))).toHaveLength(2);
+  });
+
+  test('say which Pod asked', async () => {
+    expect((await requestsOf(log(), us, 0)).flatMap(({ pod }) => pod ?? [])).toEqual(['controller-1']);
   });
 
   test('are counted by sort, and watches apart, each once', async () => {

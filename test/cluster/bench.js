@@ -10,6 +10,7 @@ import { count, requestsOf } from './support/audit.js';
 import { eventually } from './support/eventually.js';
 import { applyObjects, example, isOver, taskLike } from './support/first-task.js';
 import { ensureProxyToken, install, leftovers, removeTasks, synthesize, uninstall } from './support/installation.js';
+import { metricsOf } from './support/metrics.js';
 import { modelRequests, startModel, stopModel } from './support/model.js';
 import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './support/own-cluster.js';
 import { startTimeline, steps } from './support/timeline.js';
@@ -127,12 +128,8 @@ function printTimes(runs) {
  * @param {import('./support/installation.js').Installation} installation
  * @returns {Promise<Record<'cpu' | 'memory' | 'runs' | 'worked', number>>} seconds of CPU, bytes, runs of its queues and seconds that they took
  */
-async function ownFigures(kubectl, { namespaces, deployment }) {
-  const where = ['-n', namespaces.controller, '-l', `app.kubernetes.io/name=${deployment.metadata.name}`];
-  const pod = await kubectl(['get', 'pods', ...where, '-o', 'jsonpath={.items[0].metadata.name}']);
-  const text = await kubectl(['get', '--raw', `/api/v1/namespaces/${namespaces.controller}/pods/${pod}:8081/proxy/metrics`]);
-  const sum = (/** @type {string} */ name) =>
-    [...text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))].reduce((total, [, value]) => total + Number(value), 0);
+async function ownFigures(kubectl, installation) {
+  const sum = await metricsOf(kubectl, installation);
   return {
     cpu: sum('process_cpu_seconds_total'),
     memory: sum('process_resident_memory_bytes'),

@@ -34,7 +34,7 @@ import { adminKubeconfig, dnsServiceIp, inWork, logFile, node, nodeIp, ports, wo
  * @param {(program: string) => string} program
  * @returns {Promise<'kept' | 'started'>}
  */
-async function ensure(key, program) {
+export async function ensure(key, program) {
   const wanted = component(key, program);
   const { name } = wanted;
   const record = running(name);

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
  * @property {string} stage
  * @property {string} verb
  * @property {string} requestURI
- * @property {{ readonly username: string }} user
+ * @property {{ readonly username: string, readonly extra?: Readonly<Record<string, readonly string[]>> }} user
  * @property {{ readonly apiGroup?: string, readonly resource?: string, readonly subresource?: string, readonly namespace?: string, readonly name?: string }} [objectRef]
  * @property {{ readonly code?: number }} [responseStatus]
  * @property {string} requestReceivedTimestamp with microseconds
@@ -26,6 +26,7 @@ import { createInterface } from 'node:readline';
  * @property {string} what verb and resource, as in `patch runtimepools/status`; verb and path of what is no resource
  * @property {number} code of the answer
  * @property {ApiTarget} [target] undefined for what is no resource
+ * @property {string} [pod] that asked; undefined for whoever has no token of a Pod
  */
 
 /**
@@ -42,12 +43,13 @@ import { createInterface } from 'node:readline';
  * @param {AuditEvent} event
  * @returns {ApiRequest | undefined} undefined for the second line of a watch, and for what ended in no answer
  */
-function requestOf({ stage, verb, requestURI, objectRef, responseStatus, requestReceivedTimestamp }) {
+function requestOf({ stage, verb, requestURI, user, objectRef, responseStatus, requestReceivedTimestamp }) {
   const watch = verb === 'watch';
   // A watch is told twice, when it begins and when it ends; everything else once.
   if (stage !== (watch ? 'ResponseStarted' : 'ResponseComplete')) return undefined;
   const target = targetOf(verb, objectRef);
   const { resource, subresource } = objectRef ?? {};
+  const pod = user.extra?.['authentication.kubernetes.io/pod-name']?.[0];
   const what = target ? [resource, subresource].filter(Boolean).join('/') : requestURI.replace(/\?.*/, '');
   return {
     at: Date.parse(requestReceivedTimestamp),
@@ -55,6 +57,7 @@ function requestOf({ stage, verb, requestURI, objectRef, responseStatus, request
     what: `${verb} ${what}`,
     code: responseStatus?.code ?? 0,
     ...(target ? { target } : {}),
+    ...(pod === undefined ? {} : { pod }),
   };
 }
 

@@ -26,6 +26,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {boolean} [gates] both switches; off by default, as in a platform file
  * @property {string} [idlePoolTtl] as in `5s`; that of the product by default
  * @property {'Strict' | 'AdmissionAware'} [attestation] of every class; that of the product by default
+ * @property {{ readonly cpu: string, readonly memory: string }} [requests] of a sandbox; those of the class by default
  */
 
 /**
@@ -47,7 +48,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @param {Settings} [settings]
  * @returns {Promise<Installation>}
  */
-export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, attestation } = {}) {
+export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, attestation, requests } = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
   const given = /** @type {import('../images/platform.js').PlatformFile} */ (parse(readFileSync(platformFile, 'utf8')));
   const settings = {
@@ -58,7 +59,7 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, att
       gates: { agentSandbox: gates, workspaceDispatch: gates },
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
     },
-    ...(attestation === undefined ? {} : { classes: eachWith(given.classes, { attestation }) }),
+    classes: eachWith(given.classes, { attestation, requests }),
   };
   const folder = mkdtempSync(path.join(tmpdir(), 'orka-installation-'));
   const [file, dist] = [path.join(folder, 'platform.yaml'), path.join(folder, 'dist')];
@@ -79,9 +80,17 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, att
   };
 }
 
-/** @param {Readonly<Record<string, object>>} classes @param {object} change */
-const eachWith = (classes, change) =>
-  Object.fromEntries(Object.entries(classes).map(([name, settings]) => [name, { ...settings, ...change }]));
+/**
+ * @param {import('../images/platform.js').PlatformFile['classes']} classes
+ * @param {Pick<Settings, 'attestation' | 'requests'>} change
+ */
+const eachWith = (classes, { attestation, requests }) =>
+  Object.fromEntries(
+    Object.entries(classes).map(([name, { pod, ...one }]) => {
+      const resources = { ...pod.resources, requests: { ...pod.resources.requests, ...requests } };
+      return [name, { ...one, ...(attestation === undefined ? {} : { attestation }), pod: { ...pod, resources } }];
+    }),
+  );
 
 /** @param {string} folder @returns {Manifest[]} in the order of the files */
 function manifestsIn(folder) {

@@ -1,6 +1,6 @@
 /**
  * Runs in a Pod that stands for the provider proxy: a model behind a bearer check. Says what its argument is, and without one what the prompt
- * asks it to say. Prints who asked for what, one line for each request; never a token.
+ * asks it to say, after as many seconds as it asks it to wait. Prints who asked for what, one line for each request; never a token.
  */
 import { readFileSync } from 'node:fs';
 import { startModelFixture } from '../../../support/model-fixture.js';
@@ -13,6 +13,8 @@ const model = await startModelFixture(token, {
   onRequest: ({ method, path, authorization, body }) => {
     const asked = [...body.matchAll(/Reply exactly: (\w+)/g)].at(-1)?.[1];
     model.say(answer ?? asked ?? 'nobody told me what to say');
+    const wait = [...body.matchAll(/Wait (\d+) seconds/g)].at(-1)?.[1];
+    model.delay(1_000 * Number(wait ?? 0));
     process.stdout.write(
       `${JSON.stringify({ method, path, authorized: authorization === `Bearer ${token}`, at: Date.now() })}\n`,
     );

@@ -1,0 +1,488 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RuntimePool, Task } from '../../src/api/index.js';
+import { labelKeys } from '../../src/domain/labels.js';
+import { cluster, eventually, kubectl, platform } from './support/cluster.js';
+import { controllerState, leaseName } from './support/controller-state.js';
+import type { ControllerState } from './support/controller-state.js';
+import { explained, stopwatch } from './support/evidence.js';
+import { cordoned, dnsDown, ended, imageMissing, kindsDeleted, nodeFull, paused, quota } from './support/faults.js';
+import type { Fault } from './support/faults.js';
+import { applyObjects, example, marker, readPool, readTask, taskLike, taskOver } from './support/first-task.js';
+import { startHistory } from './support/history.js';
+import type { ClaimObject, History, PodObject, Seen } from './support/history.js';
+import { installed } from './support/installed.js';
+import type { Installed } from './support/installed.js';
+import { modelRequests } from './support/model.js';
+
+/** Milliseconds within which a cause must be told once it can be known. */
+const soon = 5_000;
+/** Seconds that a recovery may take, with the waits of the provider, of the scheduler and of the kubelet. */
+const recovery = 60;
+/** Milliseconds after which a claim that its provider has not looked at says that something is wrong; a look takes 50. */
+const providerIdle = 5_000;
+
+const { namespace = '' } = example.task.metadata;
+const { runtime } = platform.namespaces;
+const poolClass = platform.classes[0]!.spec;
+const testImage = cluster.node?.images['test']?.ref ?? '';
+/** Whose processes can be ended and stopped. */
+const onThisMachine = cluster.node ? describe : describe.skip;
+const begun: Fault[] = [];
+
+let product: Installed;
+let history: History;
+
+beforeAll(async () => {
+  if (!cluster.node) return;
+  product = await installed({ gates: true });
+  await applyObjects(kubectl, [example.agent]);
+  history = startHistory(product);
+}, 300_000);
+afterAll(async () => {
+  if (!cluster.node) return;
+  const mended = await Promise.allSettled(begun.map(({ mend }) => mend()));
+  history.stop();
+  await product.remove();
+  expect(mended.filter(({ status }) => status === 'rejected')).toEqual([]);
+}, 300_000);
+
+/** Begins a fault, and mends it whatever happens. */
+async function during<T>(fault: Fault, body: () => Promise<T>): Promise<T> {
+  begun.push(fault);
+  try {
+    await fault.begin();
+    return await body();
+  } finally {
+    await fault.mend();
+  }
+}
+
+/** Asks for an answer that the model gives after some seconds. */
+async function demand(name: string, seconds = 0): Promise<number> {
+  const since = Date.now();
+  const spec = seconds > 0 ? { prompt: `Wait ${seconds} seconds. Reply exactly: ${marker}` } : {};
+  await applyObjects(kubectl, [taskLike(name, spec)]);
+  return since;
+}
+
+/** The name of the pool of a Task. */
+const poolNameOf = (name: string) =>
+  eventually(`a pool for Task ${name}`, () => {
+    const found = history.of('tasks').findLast(({ object }) => object.metadata.name === name)?.object;
+    return Promise.resolve(found?.metadata.labels?.[labelKeys.taskPool]);
+  });
+
+type Within = readonly [since: number, seconds: number];
+const firstTask = (name: string, isIt: (task: Task) => boolean, [since, seconds]: Within) =>
+  history.first('tasks', (task) => task.metadata.name === name && isIt(task), { since, seconds });
+const firstPool = (name: string, isIt: (pool: RuntimePool) => boolean, [since, seconds]: Within) =>
+  history.first('pools', (pool) => pool.metadata.name === name && isIt(pool), { since, seconds });
+const isServing = ({ status }: RuntimePool) => status?.lifecycle === 'Serving';
+
+/** Begins the deletion of a Task and of its pool. */
+async function givenUp(name: string): Promise<void> {
+  const pool = (await readTask(kubectl, { name, namespace }))?.metadata.labels?.[labelKeys.taskPool];
+  await kubectl(['delete', 'tasks.core.orka.ai', name, '-n', namespace, '--ignore-not-found', '--timeout=60s']);
+  if (pool !== undefined)
+    await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--ignore-not-found', '--wait=false']);
+}
+
+/** How often the model was asked for an answer since a moment. */
+const answersSince = async (since: number) =>
+  (await modelRequests(kubectl, poolClass)).filter(({ at, path }) => at >= since && path.startsWith('/v1/responses')).length;
+
+const millisecondsFrom = (since: number | undefined, seen: Seen<unknown> | undefined) => (seen?.at ?? NaN) - (since ?? NaN);
+
+onThisMachine.each<{
+  readonly what: string;
+  readonly name: string;
+  readonly fault: Fault;
+  /** When whoever reads the objects of the pool could know it. */
+  readonly knowable: (pool: string, within: Within) => Promise<number | undefined>;
+  readonly cause: RegExp;
+  readonly condition: { readonly type: string; readonly status: string; readonly reason: unknown };
+  /** Seconds for which the cause lasts. @default 5 */
+  readonly lasts?: number;
+}>([
+  {
+    what: 'while the controller of the provider does not run',
+    name: 'outage-provider',
+    fault: ended('provider'),
+    knowable: async (pool, within) => {
+      const seen = await firstClaim(pool, () => true, within);
+      return seen && seen.at + providerIdle;
+    },
+    cause: /provider/,
+    condition: { type: 'AdmissionReady', status: 'False', reason: 'AdmissionClosed' },
+    lasts: 10,
+  },
+  {
+    what: 'while a quota admits no Pod',
+    name: 'outage-quota-pods',
+    fault: quota(runtime, 'pods'),
+    knowable: async (pool, within) =>
+      (
+        await firstClaim(
+          pool,
+          ({ status }) => status?.conditions?.some(({ message }) => message?.includes('exceeded quota')) === true,
+          within,
+        )
+      )?.at,
+    cause: /exceeded quota/,
+    condition: { type: 'QuotaReady', status: 'False', reason: 'QuotaRejected' },
+    lasts: 20,
+  },
+  {
+    what: 'while a quota admits no Secret of the controller itself',
+    name: 'outage-quota-secrets',
+    fault: quota(runtime, 'count/secrets'),
+    knowable: async (pool, within) => (await firstPool(pool, () => true, within))?.at,
+    cause: /exceeded quota/,
+    condition: { type: 'QuotaReady', status: 'False', reason: 'QuotaRejected' },
+  },
+  {
+    what: 'while the image is not on the node',
+    name: 'outage-image',
+    fault: imageMissing(poolClass),
+    knowable: async (pool, within) =>
+      (
+        await firstPod(
+          pool,
+          ({ status }) =>
+            status?.containerStatuses?.some(({ state }) => /^ErrImage|^ImagePull/.test(state?.waiting?.reason ?? '')) === true,
+          within,
+        )
+      )?.at,
+    cause: /ErrImage|ImagePullBackOff/,
+    condition: { type: 'RolloutReady', status: 'False', reason: 'RolloutFailed' },
+  },
+  {
+    what: 'while nothing is scheduled',
+    name: 'outage-cordoned',
+    fault: cordoned,
+    knowable: unscheduled,
+    cause: /cannot be scheduled.*unschedulable/,
+    condition: { type: 'SchedulingReady', status: 'False', reason: 'Unschedulable' },
+  },
+  {
+    what: 'while the node is full',
+    name: 'outage-full',
+    fault: nodeFull(testImage),
+    knowable: unscheduled,
+    cause: /cannot be scheduled.*Insufficient cpu/,
+    condition: { type: 'SchedulingReady', status: 'False', reason: 'Unschedulable' },
+  },
+])('$what', ({ what, name, fault, knowable, cause, condition, lasts = 5 }) => {
+  const tells = ({ status }: RuntimePool | Task) => cause.test(status?.message ?? '');
+  let known: number | undefined;
+  let pool: Seen<RuntimePool> | undefined;
+  let task: Seen<Task> | undefined;
+  let serving: Seen<RuntimePool> | undefined;
+  let over: Task | undefined;
+  let answers = 0;
+
+  beforeAll(async () => {
+    const after = stopwatch(what);
+    const since = Date.now();
+    let poolName = '';
+    await during(fault, async () => {
+      after('begun');
+      await demand(name);
+      poolName = await poolNameOf(name);
+      known = await knowable(poolName, [since, 30]);
+      after('knowable');
+      [pool, task] = await Promise.all([firstPool(poolName, tells, [since, 12]), firstTask(name, tells, [since, 12])]);
+      after(`${pool ? '' : 'not '}told by the pool, ${task ? '' : 'not '}by the Task`);
+      await sleep((known ?? 0) + lasts * 1000 - Date.now());
+    });
+    after('mended');
+    const mended = Date.now();
+    serving = await firstPool(poolName, isServing, [mended, recovery]);
+    after(serving ? 'Serving' : 'not Serving');
+    over = await taskOver(kubectl, { name, namespace }, recovery).catch(() => undefined);
+    after(over?.status?.phase ?? 'not over');
+    answers = await answersSince(since);
+  }, 240_000);
+  afterAll(() => givenUp(name), 120_000);
+
+  test('the pool says why, within five seconds of it being knowable', () => {
+    expect(pool?.object.status).toMatchObject({ admissionState: 'Closed', message: expect.stringMatching(cause) });
+    expect(millisecondsFrom(known, pool)).toBeLessThan(soon);
+  });
+
+  test('the condition that it belongs to says so', () => {
+    expect(pool?.object.status?.conditions).toContainEqual(expect.objectContaining(condition));
+  });
+
+  test('the Task that waits says it too', () => {
+    expect(task?.object.status).toMatchObject({ phase: 'Pending', message: expect.stringMatching(cause) });
+    expect(millisecondsFrom(known, task)).toBeLessThan(soon);
+  });
+
+  test('the pool serves once it is over, without help', () => {
+    expect(serving?.object.status).toMatchObject({ lifecycle: 'Serving', activeInstance: expect.anything() });
+  });
+
+  test('the Task succeeds then, and the model is asked once', () => {
+    expect(over?.status?.phase).toBe('Succeeded');
+    expect(answers).toBe(1);
+  });
+});
+
+function firstClaim(pool: string, isIt: (claim: ClaimObject) => boolean, [since, seconds]: Within) {
+  const ofPool = (claim: ClaimObject) => claim.metadata.labels?.[labelKeys.poolName] === pool && isIt(claim);
+  return history.first('claims', ofPool, { since, seconds });
+}
+
+function firstPod(pool: string, isIt: (pod: PodObject) => boolean, [since, seconds]: Within) {
+  const ofPool = (pod: PodObject) => pod.metadata.labels?.[labelKeys.poolName] === pool && isIt(pod);
+  return history.first('pods', ofPool, { since, seconds });
+}
+
+async function unscheduled(pool: string, within: Within): Promise<number | undefined> {
+  const isIt = ({ status }: PodObject) =>
+    status?.conditions?.some((one) => one.type === 'PodScheduled' && one.status === 'False') === true;
+  return (await firstPod(pool, isIt, within))?.at;
+}
+
+onThisMachine('while DNS does not answer', () => {
+  const name = 'outage-dns';
+  let serving: Seen<RuntimePool> | undefined;
+  let over: Task | undefined;
+
+  beforeAll(async () => {
+    const after = stopwatch('DNS');
+    await during(dnsDown, async () => {
+      const since = await demand(name);
+      serving = await firstPool(await poolNameOf(name), isServing, [since, 60]);
+      after(serving ? 'Serving' : 'not Serving');
+      await sleep(3_000);
+    });
+    after('mended');
+    over = await taskOver(kubectl, { name, namespace }, recovery).catch(() => undefined);
+    after(over?.status?.phase ?? 'not over');
+  }, 240_000);
+  afterAll(() => givenUp(name), 120_000);
+
+  test('a pool starts all the same: nothing between controller and sandbox needs a name', () => {
+    expect(serving?.object.status?.lifecycle).toBe('Serving');
+  });
+
+  test('the Task succeeds once its agent finds the model', () => {
+    expect(over?.status).toMatchObject({ phase: 'Succeeded' });
+  });
+});
+
+onThisMachine('while the provider does not run, a pool that serves', () => {
+  const name = 'outage-provider-serving';
+  let poolName = '';
+  let meanwhile: readonly Seen<RuntimePool>[] = [];
+  let over: Task | undefined;
+  let gone: true | undefined;
+
+  beforeAll(async () => {
+    const after = stopwatch('provider ended under a pool that serves');
+    const since = await demand(name, 12);
+    poolName = await poolNameOf(name);
+    await firstTask(name, ({ status }) => status?.execution?.state === 'Running', [since, 60]);
+    after('Running');
+    await during(ended('provider'), async () => {
+      const begin = Date.now();
+      over = await taskOver(kubectl, { name, namespace }, 60).catch(() => undefined);
+      after(over?.status?.phase ?? 'not over');
+      meanwhile = history.of('pools').filter(({ at, object }) => at > begin && object.metadata.name === poolName);
+      await givenUp(name);
+      gone = await eventually(
+        'the end of the pool',
+        async () => ((await readPool(kubectl, { name: poolName, namespace })) ? undefined : true),
+        60,
+      ).catch(() => undefined);
+      after(gone ? 'pool gone' : 'pool not gone');
+    });
+  }, 240_000);
+
+  test('goes on serving', () => {
+    expect(meanwhile.map(({ object }) => object.status?.lifecycle).filter((one) => one !== 'Serving')).toEqual([]);
+  });
+
+  test('ends the prompt that runs in it, and the Task succeeds', () => {
+    expect(over?.status?.phase).toBe('Succeeded');
+  });
+
+  test('can be deleted', () => {
+    expect(gone).toBe(true);
+  });
+});
+
+onThisMachine('while the kinds of the provider are not installed', () => {
+  const [before, meanwhile] = ['outage-kinds-before', 'outage-kinds-meanwhile'];
+  const cause = 'agent-sandbox provider CRDs are not installed';
+  const tells = ({ status }: RuntimePool | Task) => status?.message?.includes(cause) === true;
+  let deletedAt = 0;
+  let servedThen: Seen<RuntimePool> | undefined;
+  let startedThen: Seen<RuntimePool> | undefined;
+  let task: Seen<Task> | undefined;
+  let gone: true | undefined;
+  let serving: Seen<RuntimePool> | undefined;
+  let over: Task | undefined;
+
+  beforeAll(async () => {
+    const after = stopwatch('kinds deleted');
+    await demand(before);
+    await explained(product, () => taskOver(kubectl, { name: before, namespace }, 60));
+    const first = await poolNameOf(before);
+    let second = '';
+    await during(kindsDeleted, async () => {
+      deletedAt = Date.now();
+      after('deleted');
+      await demand(meanwhile);
+      second = await poolNameOf(meanwhile);
+      [servedThen, startedThen, task] = await Promise.all([
+        firstPool(first, tells, [deletedAt - 60_000, 15]),
+        firstPool(second, tells, [deletedAt, 15]),
+        firstTask(meanwhile, tells, [deletedAt, 15]),
+      ]);
+      after(`told: ${[servedThen, startedThen, task].map(Boolean).join(', ')}`);
+      await givenUp(before);
+      gone = await eventually(
+        'the end of the pool',
+        async () => ((await readPool(kubectl, { name: first, namespace })) ? undefined : true),
+        60,
+      ).catch(() => undefined);
+      after(gone ? 'pool gone' : 'pool not gone');
+    });
+    const mended = Date.now();
+    after('mended');
+    serving = await firstPool(second, isServing, [mended, 120]);
+    after(serving ? 'Serving' : 'not Serving');
+    over = await taskOver(kubectl, { name: meanwhile, namespace }, recovery).catch(() => undefined);
+    after(over?.status?.phase ?? 'not over');
+  }, 400_000);
+  afterAll(() => givenUp(meanwhile), 120_000);
+
+  test('a pool that served is Degraded within five seconds, and names them', () => {
+    expect(servedThen?.object.status).toMatchObject({ lifecycle: 'Degraded', admissionState: 'Closed' });
+    expect(servedThen?.object.status?.message).toContain('SandboxClaim');
+    expect(millisecondsFrom(deletedAt, servedThen)).toBeLessThan(soon);
+  });
+
+  test('a pool that is asked for is Degraded, and so says its Task', () => {
+    expect(startedThen?.object.status?.lifecycle).toBe('Degraded');
+    expect(task?.object.status).toMatchObject({ phase: 'Pending', message: expect.stringContaining(cause) });
+  });
+
+  test('a pool can be deleted: what is of a missing kind is absent', () => {
+    expect(gone).toBe(true);
+  });
+
+  test('the pool serves once they are installed again, without help', () => {
+    expect(serving?.object.status?.lifecycle).toBe('Serving');
+  });
+
+  test('the Task succeeds then', () => {
+    expect(over?.status?.phase).toBe('Succeeded');
+  });
+});
+
+/** What happens to a prompt that runs, and to a pool that starts, while the API server cannot write. */
+async function withoutWrites(name: string, fault: Fault, seconds: number) {
+  const after = stopwatch(name);
+  const [running, starting] = [`${name}-running`, `${name}-starting`];
+  const since = await demand(running, seconds + 12);
+  await explained(product, async () => {
+    const state = await firstTask(running, ({ status }) => status?.execution?.state === 'Running', [since, 60]);
+    if (!state) throw new Error('no prompt runs');
+  });
+  const before = await controllerState(product);
+  after('Running');
+  // The Lease has just been renewed: it is known how long the next renewal may take.
+  const now = Date.now();
+  await history.first('leases', ({ metadata }) => metadata.name === leaseName, { since: now, seconds: 10 });
+  await demand(starting);
+  await during(fault, () => sleep(seconds * 1000));
+  const mended = Date.now();
+  after('mended');
+  const over = await taskOver(kubectl, { name: running, namespace }, 90);
+  after(`${running} ${over.status?.phase}`);
+  const other = await taskOver(kubectl, { name: starting, namespace }, 120);
+  after(`${starting} ${other.status?.phase}`);
+  const states = (
+    await poolNameOf(running).then((pool) => history.of('pools').filter(({ object }) => object.metadata.name === pool))
+  )
+    .filter(({ at }) => at > now)
+    .map(({ object }) => object.status?.lifecycle);
+  const result = {
+    before,
+    after: await controllerState(product),
+    over,
+    other,
+    states,
+    answers: await answersSince(since),
+    mended,
+  };
+  await givenUp(running);
+  await givenUp(starting);
+  return result;
+}
+
+type Outcome = Awaited<ReturnType<typeof withoutWrites>>;
+
+onThisMachine.each<{ readonly what: string; readonly name: string; readonly fault: Fault; readonly seconds: number }>([
+  { what: 'while the API server is started again', name: 'outage-api', fault: ended('apiserver'), seconds: 1 },
+  { what: 'while etcd stands still for less than a Lease can wait', name: 'outage-etcd', fault: paused('etcd'), seconds: 7 },
+])('$what', ({ name, fault, seconds }) => {
+  let outcome: Outcome;
+  beforeAll(async () => {
+    outcome = await withoutWrites(name, fault, seconds);
+  }, 300_000);
+
+  test('the controller goes on, and leads', () => {
+    expect(outcome.after).toEqual(outcome.before);
+  });
+
+  test('the prompt that runs ends, and its Task succeeds', () => {
+    expect(outcome.over.status?.phase).toBe('Succeeded');
+  });
+
+  test('its pool serves all the time', () => {
+    expect(outcome.states.filter((one) => one !== 'Serving')).toEqual([]);
+  });
+
+  test('the pool that starts serves, and its Task succeeds', () => {
+    expect(outcome.other.status?.phase).toBe('Succeeded');
+  });
+
+  test('the model is asked once for each of them', () => {
+    expect(outcome.answers).toBe(2);
+  });
+});
+
+onThisMachine('while etcd stands still for longer than a Lease can wait', () => {
+  let outcome: Outcome;
+  beforeAll(async () => {
+    outcome = await withoutWrites('outage-lease', paused('etcd'), 13);
+  }, 300_000);
+  const sum = ({ restarts }: ControllerState) => Object.values(restarts).reduce((all, one) => all + one, 0);
+
+  test('the controller gives up its leadership: it ends with code 1, once, and the kubelet starts it again', () => {
+    expect(sum(outcome.after) - sum(outcome.before)).toBe(1);
+    expect(outcome.after.exitCodes).toEqual([1]);
+  });
+
+  test('it leads again with a greater epoch', () => {
+    expect(outcome.after.epoch).toBeGreaterThan(outcome.before.epoch);
+  });
+
+  test('what came of the prompt that ran is not known, and it is not sent again', () => {
+    expect(outcome.over.status).toMatchObject({
+      phase: 'Failed',
+      execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' },
+    });
+    expect(outcome.answers).toBe(2);
+  });
+
+  test('the Task that waited succeeds under the new leader', () => {
+    expect(outcome.other.status?.phase).toBe('Succeeded');
+  });
+});
