@@ -25,6 +25,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {number} [replicas] of the controller; 1 by default
  * @property {boolean} [gates] both switches; off by default, as in a platform file
  * @property {string} [idlePoolTtl] as in `5s`; that of the product by default
+ * @property {{ readonly controller: string, readonly runtime: string, readonly tasks: string }} [namespaces] those of the platform file by default
  */
 
 /**
@@ -46,11 +47,12 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @param {Settings} [settings]
  * @returns {Promise<Installation>}
  */
-export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = {}) {
+export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, namespaces } = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
   const given = /** @type {import('../images/platform.js').PlatformFile} */ (parse(readFileSync(platformFile, 'utf8')));
   const settings = {
     ...given,
+    namespaces: namespaces ? { ...namespaces, tasks: [namespaces.tasks] } : given.namespaces,
     controller: {
       ...given.controller,
       replicas,
@@ -68,7 +70,7 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl } = 
   if (!poolClass || !deployment) throw new Error(`${dist}/apply has no class or no Deployment`);
   return {
     dist,
-    namespaces: { ...given.namespaces, tasks: given.namespaces.tasks[0] ?? '' },
+    namespaces: { ...settings.namespaces, tasks: settings.namespaces.tasks[0] ?? '' },
     image: given.controller.image,
     poolClass: /** @type {PoolClassSpec} */ (/** @type {unknown} */ (poolClass['spec'])),
     manifests,
@@ -85,6 +87,13 @@ function manifestsIn(folder) {
     .map((document) => /** @type {Manifest} */ (document.toJS()));
 }
 
+/** @param {Kubectl} kubectl @param {string} dist */
+export async function applyKinds(kubectl, dist) {
+  await kubectl(['apply', '--server-side', '-f', path.join(dist, 'apply/0000-crds.k8s.yaml')]);
+  const ours = ['crd', '-l', 'app.kubernetes.io/managed-by=orka-workspaces'];
+  await kubectl(['wait', '--for=condition=Established', ...ours, '--timeout=30s']);
+}
+
 /**
  * Applies an output folder as the README says: the kinds first.
  *
@@ -92,9 +101,7 @@ function manifestsIn(folder) {
  * @param {string} dist
  */
 export async function applyDist(kubectl, dist) {
-  await kubectl(['apply', '--server-side', '-f', path.join(dist, 'apply/0000-crds.k8s.yaml')]);
-  const ours = ['crd', '-l', 'app.kubernetes.io/managed-by=orka-workspaces'];
-  await kubectl(['wait', '--for=condition=Established', ...ours, '--timeout=30s']);
+  await applyKinds(kubectl, dist);
   await kubectl(['apply', '--server-side', '-k', dist]);
 }
 

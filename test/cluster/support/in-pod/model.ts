@@ -1,6 +1,6 @@
 /**
  * Runs in a Pod that stands for the provider proxy: a model behind a bearer check. Says what its argument is, and without one what the prompt
- * asks it to say. Prints who asked for what, one line for each request; never a token.
+ * asks it to say. Prints who asked for what, one line for each request, with what a prompt asks it to say; never a token.
  */
 import { readFileSync } from 'node:fs';
 import { startModelFixture } from '../../../support/model-fixture.js';
@@ -14,7 +14,7 @@ const model = await startModelFixture(token, {
     const asked = [...body.matchAll(/Reply exactly: (\w+)/g)].at(-1)?.[1];
     model.say(answer ?? asked ?? 'nobody told me what to say');
     process.stdout.write(
-      `${JSON.stringify({ method, path, authorized: authorization === `Bearer ${token}`, at: Date.now() })}\n`,
+      `${JSON.stringify({ method, path, authorized: authorization === `Bearer ${token}`, at: Date.now(), asked })}\n`,
     );
   },
 });
