@@ -122,6 +122,23 @@ const scenarios = {
     happens: (_, pool) => patched(pool!, { coldStartTimeoutSeconds: 119 }),
     over: served,
   },
+  rotation: {
+    effects: ['drain', 'delete-claim', 'retire-credentials', 'read-credentials', 'remove', ...starting],
+    serving: true,
+    happens: async (lane, pool) => {
+      await lane.rotateToken();
+      return pool!;
+    },
+    over: async (lane, pool, epoch) => {
+      const generation = lane.tokenGeneration();
+      await eventuallyPool(
+        pool,
+        'has the token',
+        (found) => found?.status?.activeInstance?.providerTokenGeneration === generation,
+      );
+      return served(lane, pool, epoch);
+    },
+  },
   drain: {
     effects: ['probe', 'drain', 'delete-claim'],
     serving: true,
@@ -281,6 +298,7 @@ async function play(lane: Lane, { scenario: name, point }: Job): Promise<Result>
     async () => ((await objectsOf(lane, uid)).length === 0 ? [] : undefined),
     20,
   ).catch(async () => (await objectsOf(lane, uid)).map(({ kind, metadata }) => `${kind} ${metadata.name}`));
+  await lane.restoreToken();
   const trace = lane.trace();
   return {
     outcome: { end, left, ...deliveries(trace) },

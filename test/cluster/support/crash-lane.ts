@@ -1,4 +1,5 @@
 /** Installations side by side, each in namespaces of its own and without a Deployment: their controllers are processes beside the cluster. */
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Manifest, RuntimePool } from '../../../src/api/index.js';
 import type { ControllerSettings } from '../../../src/controller/settings.js';
@@ -9,6 +10,7 @@ import type { ObjectRef } from '../../../src/kube/client.js';
 import { create } from '../../../src/kube/create.js';
 import { KubeError } from '../../../src/kube/errors.js';
 import type { JsonObject } from '../../../src/lib/json.js';
+import { sha256Hex } from '../../../src/lib/sha256.js';
 import { readYaml } from '../../../src/render/yaml-read.js';
 import { cluster, eventually, kube, kubectl, manager } from './cluster.js';
 import { startDoomed } from './doomed.js';
@@ -38,6 +40,11 @@ export interface Lane {
   readonly createPool: () => Promise<RuntimePool>;
   /** A Task that asks a model. @param word what it asks it to say */
   readonly createTask: (word: string) => Promise<Manifest>;
+  /** Gives the provider proxy another token; its model knows only the first one. */
+  readonly rotateToken: () => Promise<void>;
+  readonly restoreToken: () => Promise<void>;
+  /** As instances record which token they were given. */
+  readonly tokenGeneration: () => string;
   /** Ends what a scenario that failed left: by itself, or else without its finalizers. */
   readonly clean: () => Promise<void>;
   readonly remove: () => Promise<void>;
@@ -54,6 +61,14 @@ export async function createLane(name: string, token: string): Promise<Lane> {
   const traces: Trace[] = [];
   let pools = 0;
   let current: Doomed | undefined;
+
+  let shown = token;
+  const { name: secretName, key } = installation.poolClass.providerProxy.tokenSecretRef;
+  async function setToken(text: string): Promise<void> {
+    const secret = { apiVersion: 'v1', kind: 'Secret', namespace: namespaces.controller, name: secretName };
+    await patch(secret, { data: { [key]: Buffer.from(text).toString('base64') } });
+    shown = text;
+  }
 
   async function end(): Promise<void> {
     if (!current) return;
@@ -102,7 +117,11 @@ export async function createLane(name: string, token: string): Promise<Lane> {
       const wanted = taskLike(word.toLowerCase().replaceAll('_', '-'), { prompt: `Reply exactly: ${word}` });
       return create(kube, { ...wanted, metadata: { ...wanted.metadata, namespace: namespaces.tasks } }, { manager });
     },
+    rotateToken: () => setToken(randomBytes(32).toString('base64url')),
+    restoreToken: () => (shown === token ? Promise.resolve() : setToken(token)),
+    tokenGeneration: () => sha256Hex(shown).slice(0, 16),
     clean: async () => {
+      if (shown !== token) await setToken(token);
       await replace().catch(() => undefined);
       for (const kind of ['runtimepools.core.orka.ai', 'tasks.core.orka.ai'])
         await kubectl([
