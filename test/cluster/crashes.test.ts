@@ -171,7 +171,7 @@ const shortly = {
   'add-finalizer': 'start',
   'read-credentials': 'start',
   'create-credentials': 'start',
-  'retire-credentials': 'rollout',
+  'retire-credentials': 'rotation',
   'unbind-instance': 'takeover',
   'read-instance-credentials': 'takeover',
   ensure: 'start',
