@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Manifest, RuntimePool, RuntimePoolClassSpec } from '../../src/api/index.js';
 import { createClasses } from '../../src/controller/classes.js';
 import { createPoolReconciler } from '../../src/controller/pool/reconcile.js';
-import type { PoolReconciler } from '../../src/controller/pool/reconcile.js';
+import type { PoolReconciler, PoolSignals } from '../../src/controller/pool/reconcile.js';
 import { watchedKinds } from '../../src/controller/world.js';
 import type { Watched, WatchedName, World } from '../../src/controller/world.js';
 import { labelKeys } from '../../src/domain/labels.js';
@@ -51,8 +51,8 @@ export interface FakePoolCluster {
   readonly clock: Clock;
   /** Next request that matches fails so; `done`: after it was carried out. */
   readonly fail: (matching: (sent: Sent) => boolean, code: KubeErrorCode | 'crash', done?: boolean) => void;
-  /** A controller without memory, of this epoch. */
-  readonly start: (epoch?: number) => PoolReconciler;
+  /** A controller without memory, of this epoch. What `onEffect` throws ends it there. */
+  readonly start: (epoch?: number, onEffect?: PoolSignals['effect']) => PoolReconciler;
   /** Reconciles as the queue would until nothing happens any more, or something holds. */
   readonly run: (reconciler: PoolReconciler, until?: () => boolean, most?: number) => Promise<WorkResult>;
   readonly key: string;
@@ -60,7 +60,10 @@ export interface FakePoolCluster {
 }
 
 interface FakeSupervisor {
+  /** Bodies of the deliveries that were taken. */
   readonly seeds: string[];
+  /** Each delivery that came, taken or not. */
+  readonly deliveries: { readonly podUid: string; readonly body: string }[];
   boot: string;
   seeded: boolean;
   drained: boolean;
@@ -91,7 +94,15 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
       return () => clearTimeout(timer);
     },
   };
-  const supervisor: FakeSupervisor = { seeds: [], boot: 'boot-1', seeded: false, drained: false, drains: 0, silent: false };
+  const supervisor: FakeSupervisor = {
+    seeds: [],
+    deliveries: [],
+    boot: 'boot-1',
+    seeded: false,
+    drained: false,
+    drains: 0,
+    silent: false,
+  };
 
   function put(object: Manifest): Manifest {
     const before = objects.get(keyOf(object.kind, object.metadata.name));
@@ -250,6 +261,7 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
     };
     const answers: Readonly<Record<string, () => readonly [number, Capabilities | Status | JsonObject | undefined]>> = {
       'PUT /v2/credential-bootstrap': () => {
+        supervisor.deliveries.push({ podUid: pod.metadata.uid ?? '', body });
         if (supervisor.seeded) return [404, undefined];
         supervisor.seeded = true;
         supervisor.seeds.push(body);
@@ -307,7 +319,7 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
     pool: () => objectsOf('RuntimePool')[0] as unknown as RuntimePool | undefined,
     objects: objectsOf,
     fail: (matching, code, done = false) => failures.push({ matching, code, done }),
-    start: (epoch = 7) =>
+    start: (epoch = 7, onEffect = () => undefined) =>
       createPoolReconciler({
         client,
         world,
@@ -322,7 +334,7 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
         enabled: true,
         idleTtl: 900_000,
         record: () => undefined,
-        signals: { status: () => undefined, effect: () => undefined, attested: () => undefined },
+        signals: { status: () => undefined, effect: onEffect, attested: () => undefined },
       }),
     run: async (reconciler, until, most = 60) => {
       for (let round = 0; round < most; round++) {

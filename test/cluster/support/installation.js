@@ -27,6 +27,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {string} [idlePoolTtl] as in `5s`; that of the product by default
  * @property {'Strict' | 'AdmissionAware'} [attestation] of every class; that of the product by default
  * @property {{ readonly cpu: string, readonly memory: string }} [requests] of a sandbox; those of the class by default
+ * @property {{ readonly controller: string, readonly runtime: string, readonly tasks: string }} [namespaces] those of the platform file by default
  */
 
 /**
@@ -48,11 +49,12 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @param {Settings} [settings]
  * @returns {Promise<Installation>}
  */
-export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, attestation, requests } = {}) {
+export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, attestation, requests, namespaces } = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
   const given = /** @type {import('../images/platform.js').PlatformFile} */ (parse(readFileSync(platformFile, 'utf8')));
   const settings = {
     ...given,
+    namespaces: namespaces ? { ...namespaces, tasks: [namespaces.tasks] } : given.namespaces,
     controller: {
       ...given.controller,
       replicas,
@@ -71,7 +73,7 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, att
   if (!poolClass || !deployment) throw new Error(`${dist}/apply has no class or no Deployment`);
   return {
     dist,
-    namespaces: { ...given.namespaces, tasks: given.namespaces.tasks[0] ?? '' },
+    namespaces: { ...settings.namespaces, tasks: settings.namespaces.tasks[0] ?? '' },
     image: given.controller.image,
     poolClass: /** @type {PoolClassSpec} */ (/** @type {unknown} */ (poolClass['spec'])),
     manifests,
@@ -100,6 +102,13 @@ function manifestsIn(folder) {
     .map((document) => /** @type {Manifest} */ (document.toJS()));
 }
 
+/** @param {Kubectl} kubectl @param {string} dist */
+export async function applyKinds(kubectl, dist) {
+  await kubectl(['apply', '--server-side', '-f', path.join(dist, 'apply/0000-crds.k8s.yaml')]);
+  const ours = ['crd', '-l', 'app.kubernetes.io/managed-by=orka-workspaces'];
+  await kubectl(['wait', '--for=condition=Established', ...ours, '--timeout=30s']);
+}
+
 /**
  * Applies an output folder as the README says: the kinds first.
  *
@@ -107,9 +116,7 @@ function manifestsIn(folder) {
  * @param {string} dist
  */
 export async function applyDist(kubectl, dist) {
-  await kubectl(['apply', '--server-side', '-f', path.join(dist, 'apply/0000-crds.k8s.yaml')]);
-  const ours = ['crd', '-l', 'app.kubernetes.io/managed-by=orka-workspaces'];
-  await kubectl(['wait', '--for=condition=Established', ...ours, '--timeout=30s']);
+  await applyKinds(kubectl, dist);
   await kubectl(['apply', '--server-side', '-k', dist]);
 }
 

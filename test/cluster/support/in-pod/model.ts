@@ -1,6 +1,7 @@
 /**
  * Runs in a Pod that stands for the provider proxy: a model behind a bearer check. Says what its argument is, and without one what the prompt
- * asks it to say, after as many seconds as it asks it to wait. Prints who asked for what, one line for each request; never a token.
+ * asks it to say, after as many seconds as it asks it to wait. Prints who asked for what, one line for each request, with what a prompt asks it
+ * to say; never a token.
  */
 import { readFileSync } from 'node:fs';
 import { startModelFixture } from '../../../support/model-fixture.js';
@@ -16,7 +17,7 @@ const model = await startModelFixture(token, {
     const wait = [...body.matchAll(/Wait (\d+) seconds/g)].at(-1)?.[1];
     model.delay(1_000 * Number(wait ?? 0));
     process.stdout.write(
-      `${JSON.stringify({ method, path, authorized: authorization === `Bearer ${token}`, at: Date.now() })}\n`,
+      `${JSON.stringify({ method, path, authorized: authorization === `Bearer ${token}`, at: Date.now(), asked })}\n`,
     );
   },
 });

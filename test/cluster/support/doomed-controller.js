@@ -1,0 +1,64 @@
+// A controller that ends itself, as if the machine had, when an effect of a pool begins or has been performed. Started by `doomed.ts`, which
+// tells it over the channel between them what to run, and when to end.
+
+import { subscribe } from 'node:diagnostics_channel';
+import { writeSync } from 'node:fs';
+
+/** @typedef {import('./doomed.js').Order} Order */
+/** @typedef {import('./doomed.js').Trace} Trace */
+
+/** @type {Order['dies']} */
+let dies;
+/** @type {Promise<Order>} */
+const ordered = new Promise((resolve) => {
+  process.on('message', (/** @type {Order} */ order) => {
+    dies = order.dies;
+    resolve(order);
+  });
+});
+// Nobody is left who would end it.
+process.on('disconnect', () => process.exit(1));
+
+// What is shipped is run; its types are those of what it is built from.
+const lib = new URL('../../../lib/', import.meta.url);
+const { runController } = /** @type {typeof import('../../../src/controller/manager.js')} */ (
+  await import(new URL('controller/manager.js', lib).href)
+);
+const { headers } = /** @type {typeof import('../../../src/harness/protocol.js')} */ (
+  await import(new URL('harness/protocol.js', lib).href)
+);
+const { paths } = /** @type {typeof import('../../../src/harness/paths.js')} */ (
+  await import(new URL('harness/paths.js', lib).href)
+);
+
+/** Written at once: nothing of it is lost when the process ends. @param {Trace} line */
+const trace = (line) => writeSync(3, `${JSON.stringify(line)}\n`);
+
+/** @typedef {{ readonly method: string, readonly path: string, readonly host: string, readonly getHeader: (name: string) => unknown }} Sent */
+/** @param {Sent} request @returns {{ readonly to: string, readonly nonce: string } | undefined} the delivery of credentials that it is */
+function deliveryOf(request) {
+  if (request.method !== 'PUT' || request.path !== paths.bootstrap) return undefined;
+  return { to: request.host, nonce: String(request.getHeader(headers.bootstrapNonce)) };
+}
+subscribe('http.client.request.start', (message) => {
+  const delivery = deliveryOf(/** @type {{ request: Sent }} */ (message).request);
+  if (delivery) trace({ sent: delivery });
+});
+subscribe('http.client.response.finish', (message) => {
+  const { request, response } = /** @type {{ request: Sent, response: { statusCode: number } }} */ (message);
+  const delivery = deliveryOf(request);
+  if (delivery) trace({ answered: { ...delivery, status: response.statusCode } });
+});
+
+const { settings, access } = await ordered;
+const { server, ca, token } = access;
+process.exitCode = await runController(
+  settings,
+  { server, credentials: () => ({ ca, token }) },
+  {
+    onEffect: (effect, phase) => {
+      trace({ effect, phase });
+      if (dies?.effect === effect && dies.phase === phase) process.kill(process.pid, 'SIGKILL');
+    },
+  },
+);

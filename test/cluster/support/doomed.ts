@@ -1,0 +1,90 @@
+/** Controllers in processes of their own, which can be ended at an exact step. */
+import { fork } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import type { PoolEffectName } from '../../../src/controller/pool/decision.js';
+import type { ControllerHooks } from '../../../src/controller/manager.js';
+import type { ControllerSettings } from '../../../src/controller/settings.js';
+
+/** Where a process ends: at the first time that this effect begins, or has been performed, once it was told so. */
+export interface Point {
+  readonly effect: PoolEffectName;
+  readonly phase: Parameters<NonNullable<ControllerHooks['onEffect']>>[1];
+}
+
+export interface Order {
+  readonly settings: ControllerSettings;
+  readonly access: { readonly server: string; readonly ca: string; readonly token: string };
+  readonly dies?: Point;
+}
+
+interface Delivery {
+  /** Address of the Pod. */
+  readonly to: string;
+  /** Tells one material from another. */
+  readonly nonce: string;
+}
+
+/** What a process did, in its order. */
+export type Trace = Point | { readonly sent: Delivery } | { readonly answered: Delivery & { readonly status: number } };
+
+export interface Doomed {
+  readonly epoch: number;
+  readonly trace: readonly Trace[];
+  /** From now on it ends there. */
+  readonly dies: (at: Point) => Promise<void>;
+  /** How it ended: by what signal, or with what code. */
+  readonly ended: Promise<string>;
+  /** Ends it now. */
+  readonly kill: () => Promise<void>;
+  /** The end of its log. */
+  readonly log: () => string;
+}
+
+const program = new URL('doomed-controller.js', import.meta.url).pathname;
+const leadsWithin = 60_000;
+
+/** Resolves once the controller leads. One that does not come so far is ended. */
+export async function startDoomed(order: Order): Promise<Doomed> {
+  const child = fork(program, { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'ipc'], execArgv: [] });
+  const trace: Trace[] = [];
+  const lines: string[] = [];
+  const ended = new Promise<string>((resolve) => {
+    // All that it said is there by then.
+    child.once('close', (code, signal) => resolve(signal ?? `code ${code}`));
+  });
+  const onExit = () => child.kill('SIGKILL');
+  process.once('exit', onExit);
+  void ended.then(() => process.off('exit', onExit));
+  createInterface({ input: child.stdio[3] as Readable }).on('line', (line) => trace.push(JSON.parse(line) as Trace));
+  const log = () => lines.slice(-40).join('\n');
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  const leading = new Promise<number>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`the controller does not lead\n${log()}`)), leadsWithin);
+    for (const output of [child.stdout, child.stderr])
+      createInterface({ input: output! }).on('line', (line) => {
+        lines.push(line);
+        if (!line.includes('"event":"leads"')) return;
+        clearTimeout(timer);
+        resolve((JSON.parse(line) as { readonly epoch: number }).epoch);
+      });
+    void ended.then((how) => {
+      clearTimeout(timer);
+      reject(new Error(`the controller ended by ${how} before it led\n${log()}`));
+    });
+  });
+  const send = (message: Order) =>
+    new Promise<void>((resolve, reject) => child.send(message, (error) => (error ? reject(error) : resolve())));
+  const dies = (at: Point) => send({ ...order, dies: at });
+  try {
+    await send(order);
+    const epoch = await leading;
+    return { epoch, trace, ended, kill, log, dies };
+  } catch (error) {
+    await kill();
+    throw error;
+  }
+}
