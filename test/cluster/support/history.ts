@@ -17,7 +17,7 @@ export type ClaimObject = Manifest & {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly message?: string }[] };
 };
 
-export type LeaseObject = Manifest & { readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string } };
+type LeaseObject = Manifest & { readonly spec?: { readonly holderIdentity?: string; readonly renewTime?: string } };
 
 interface Kinds {
   readonly tasks: Task;
