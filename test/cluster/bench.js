@@ -9,17 +9,20 @@ import { step } from './progress.js';
 import { count, requestsOf } from './support/audit.js';
 import { eventually } from './support/eventually.js';
 import { applyObjects, example, isOver, taskLike } from './support/first-task.js';
-import { ensureProxyToken, install, leftovers, removeTasks, synthesize, uninstall } from './support/installation.js';
+import { applyKinds, ensureProxyToken, install, leftovers, removeTasks, synthesize, uninstall } from './support/installation.js';
 import { metricsOf } from './support/metrics.js';
 import { modelRequests, startModel, stopModel } from './support/model.js';
 import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './support/own-cluster.js';
+import { benchPools, wanting } from './support/pool-bench.js';
+import { createWanting, removeWanting } from './support/pools.js';
 import { startTimeline, steps } from './support/timeline.js';
 import { table } from './table.js';
 
 const usage = `usage: node test/cluster/bench.js
-  runs Tasks one after the other, each with a pool of its own, and prints medians
-  [--runs <number>]   how many Tasks; 5
-  [--idle <seconds>]  how long the idle controller is listened to; 60
+  runs Tasks one after the other, each with a pool of its own, then pools without Tasks, and prints medians
+  [--runs <number>]   how many Tasks, and how many pools; 5
+  [--idle <seconds>]  how long the controller is listened to while nothing happens: without pools, with stopped and with serving ones; 60
+  [--only pools]      without the Tasks
   [--json <file>]     write all that was measured as well
   [--no-build]        with the images that are there`;
 
@@ -35,6 +38,7 @@ function parse() {
       options: {
         runs: { type: 'string', default: '5' },
         idle: { type: 'string', default: '60' },
+        only: { type: 'string' },
         json: { type: 'string' },
         'no-build': { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h' },
@@ -43,7 +47,8 @@ function parse() {
     const [runs, idle] = [Number(values.runs), Number(values.idle)];
     if (!Number.isInteger(runs) || runs < 1) throw new Error('--runs takes a whole number above zero.');
     if (!Number.isInteger(idle) || idle < 0) throw new Error('--idle takes a whole number of seconds.');
-    return { runs, idle, json: values.json, build: !values['no-build'], help: values.help };
+    if (values.only !== undefined && values.only !== 'pools') throw new Error('--only takes pools.');
+    return { runs, idle, tasks: values.only === undefined, json: values.json, build: !values['no-build'], help: values.help };
   } catch (error) {
     throw new Failure(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
   }
@@ -129,12 +134,12 @@ function printTimes(runs) {
  * @returns {Promise<Record<'cpu' | 'memory' | 'runs' | 'worked', number>>} seconds of CPU, bytes, runs of its queues and seconds that they took
  */
 async function ownFigures(kubectl, installation) {
-  const sum = await metricsOf(kubectl, installation);
+  const metrics = await metricsOf(kubectl, installation);
   return {
-    cpu: sum('process_cpu_seconds_total'),
-    memory: sum('process_resident_memory_bytes'),
-    runs: sum('workqueue_work_duration_seconds_count'),
-    worked: sum('workqueue_work_duration_seconds_sum'),
+    cpu: metrics('process_cpu_seconds_total'),
+    memory: metrics('process_resident_memory_bytes'),
+    runs: metrics('workqueue_work_duration_seconds_count'),
+    worked: metrics('workqueue_work_duration_seconds_sum'),
   };
 }
 
@@ -191,76 +196,115 @@ function printRequests(runs, requests) {
   return { untilSucceeded, life };
 }
 
+/**
+ * Tasks one after the other, and then nothing for a while.
+ *
+ * @param {object} options
+ * @param {import('./support/model.js').Kubectl} options.kubectl
+ * @param {import('./info.js').ClusterInfo} options.info
+ * @param {import('./support/installation.js').Installation} options.installation
+ * @param {string} options.username of the controller
+ * @param {number} options.runs
+ * @param {number} options.idle seconds
+ * @returns {Promise<object>} all that was measured
+ */
+async function benchTasks({ kubectl, info, installation, username, runs, idle }) {
+  const timeline = startTimeline(info, installation.namespaces);
+  /** @type {Run[]} */
+  const done = [];
+  const begun = Date.now();
+  let before = await ownFigures(kubectl, installation);
+  // The first one also loads what nothing has loaded yet; it does not count.
+  for (let run = 0; run <= runs; run++) {
+    const name = `bench-${run}`;
+    await step(run === 0 ? 'a first Task, to warm up' : `Task ${run} of ${runs}`, async (report) => {
+      const one = await runTask(kubectl, installation, timeline, name);
+      const took = (one.times.get('Succeeded') ?? NaN) - (one.times.get('Task created') ?? NaN);
+      report(`Succeeded after ${(took / 1000).toFixed(1)} s`);
+      if (run > 0) done.push(one);
+    });
+    if (run === 0) before = await ownFigures(kubectl, installation);
+  }
+  timeline.stop();
+  const after = await ownFigures(kubectl, installation);
+  const quiet = Date.now();
+  if (idle > 0) await step(`idle for ${idle} s`, () => sleep(idle * 1000));
+  const ended = Date.now();
+  const requests = await requestsOf(info.auditLog, username, begun);
+  if (requests.length === 0) throw new Failure(`${info.auditLog} has no request of ${username}: is it the controller's account?`);
+  printTimes(done);
+  const each = (/** @type {keyof typeof after} */ what) => (after[what] - before[what]) / runs;
+  console.log(
+    `\nThe controller itself, for each Task, deletion included: ${(each('cpu') * 1000).toFixed(0)} ms of CPU, ${each('runs').toFixed(0)} runs of its queues that took ` +
+      `${(each('worked') * 1000).toFixed(0)} ms, waiting for others included; its memory is ${(after.memory / 1e6).toFixed(0)} MB`,
+  );
+  const counts = printRequests(done, requests);
+  const idled = count(requests.filter(({ at }) => at >= quiet && at <= ended));
+  const perMinute = idle > 0 ? (idled.requests * 60_000) / (ended - quiet) : NaN;
+  if (idle > 0) {
+    const sorts = [...idled.by].map(([what, times]) => `${times} × ${what}`).join(', ');
+    console.log(`\nIdle: ${perMinute.toFixed(1)} requests a minute (${sorts || 'none'})`);
+  }
+  const tidy = (/** @type {ReturnType<typeof count>} */ { by, ...rest }) => ({ ...rest, by: Object.fromEntries(by) });
+  const all = done.map(({ times, prompted, gone }, run) => ({
+    times: Object.fromEntries(times),
+    prompted,
+    gone,
+    untilSucceeded: tidy(counts.untilSucceeded[run] ?? count([])),
+    life: tidy(counts.life[run] ?? count([])),
+  }));
+  return { reference, goals, runs: all, idlePerMinute: perMinute };
+}
+
+/**
+ * @param {import('./support/model.js').Kubectl} kubectl
+ * @param {import('./support/installation.js').Installation} installation
+ * @param {number} replicas of the controller
+ */
+async function scale(kubectl, { namespaces, deployment }, replicas) {
+  const where = ['-n', namespaces.controller];
+  await kubectl(['scale', 'deployment', deployment.metadata.name, ...where, `--replicas=${replicas}`]);
+  await kubectl(['rollout', 'status', 'deployment', deployment.metadata.name, ...where, '--timeout=60s']);
+  if (replicas > 0) return;
+  const pods = ['pods', '-l', `app.kubernetes.io/name=${deployment.metadata.name}`];
+  await kubectl(['wait', '--for=delete', ...pods, ...where, '--timeout=60s']);
+}
+
 async function main() {
-  const { runs, idle, json, build, help } = parse();
+  const { runs, idle, tasks, json, build, help } = parse();
   if (help) {
     console.log(usage);
     return;
   }
   const info = requireOwnCluster();
   const kubectl = adminOf(info);
-  await refuseForeignTasks(kubectl, (name) => /^bench-\d+$/.test(name));
+  await refuseForeignTasks(kubectl, (name) => /^bench-(?:\d+|wanting)$/.test(name));
   if (build) await step('images', async (report) => report(await buildImages()));
   const installation = await synthesize({ gates: true });
   const { namespaces, deployment, poolClass, image } = installation;
   const username = `system:serviceaccount:${namespaces.controller}:${deployment.metadata.name}`;
   try {
     await step('install', async () => {
+      await applyKinds(kubectl, installation.dist);
+      await removeWanting(kubectl, namespaces.tasks, [wanting]);
       await install(kubectl, installation);
       await removeTasks(kubectl, installation);
       await startModel(kubectl, poolClass, { image, token: await ensureProxyToken(kubectl, installation) });
       await applyObjects(kubectl, [example.agent]);
     });
-    const timeline = startTimeline(info, namespaces);
-    /** @type {Run[]} */
-    const done = [];
-    const begun = Date.now();
-    let before = await ownFigures(kubectl, installation);
-    // The first one also loads what nothing has loaded yet; it does not count.
-    for (let run = 0; run <= runs; run++) {
-      const name = `bench-${run}`;
-      await step(run === 0 ? 'a first Task, to warm up' : `Task ${run} of ${runs}`, async (report) => {
-        const one = await runTask(kubectl, installation, timeline, name);
-        const took = (one.times.get('Succeeded') ?? NaN) - (one.times.get('Task created') ?? NaN);
-        report(`Succeeded after ${(took / 1000).toFixed(1)} s`);
-        if (run > 0) done.push(one);
-      });
-      if (run === 0) before = await ownFigures(kubectl, installation);
-    }
-    timeline.stop();
-    const after = await ownFigures(kubectl, installation);
-    const quiet = Date.now();
-    if (idle > 0) await step(`idle for ${idle} s`, () => sleep(idle * 1000));
-    const ended = Date.now();
-    const requests = await requestsOf(info.auditLog, username, begun);
-    if (requests.length === 0)
-      throw new Failure(`${info.auditLog} has no request of ${username}: is it the controller's account?`);
-    printTimes(done);
-    const each = (/** @type {keyof typeof after} */ what) => (after[what] - before[what]) / runs;
-    console.log(
-      `\nThe controller itself, for each Task, deletion included: ${(each('cpu') * 1000).toFixed(0)} ms of CPU, ${each('runs').toFixed(0)} runs of its queues that took ` +
-        `${(each('worked') * 1000).toFixed(0)} ms, waiting for others included; its memory is ${(after.memory / 1e6).toFixed(0)} MB`,
-    );
-    const counts = printRequests(done, requests);
-    const idled = count(requests.filter(({ at }) => at >= quiet && at <= ended));
-    const perMinute = idle > 0 ? (idled.requests * 60_000) / (ended - quiet) : NaN;
-    if (idle > 0) {
-      const sorts = [...idled.by].map(([what, times]) => `${times} × ${what}`).join(', ');
-      console.log(`\nIdle: ${perMinute.toFixed(1)} requests a minute (${sorts || 'none'})`);
-    }
+    const ofTasks = tasks ? await benchTasks({ kubectl, info, installation, username, runs, idle }) : {};
+    await step('somebody who wants pools', async () => {
+      await scale(kubectl, installation, 0);
+      await createWanting(kubectl, namespaces.tasks, [wanting]);
+      await scale(kubectl, installation, 1);
+    });
+    const pools = await benchPools({ kubectl, info, installation, username, runs, idle });
     if (json !== undefined) {
-      const tidy = (/** @type {ReturnType<typeof count>} */ { by, ...rest }) => ({ ...rest, by: Object.fromEntries(by) });
-      const all = done.map(({ times, prompted, gone }, run) => ({
-        times: Object.fromEntries(times),
-        prompted,
-        gone,
-        untilSucceeded: tidy(counts.untilSucceeded[run] ?? count([])),
-        life: tidy(counts.life[run] ?? count([])),
-      }));
-      writeFileSync(json, `${JSON.stringify({ reference, goals, runs: all, idlePerMinute: perMinute }, null, 2)}\n`);
+      writeFileSync(json, `${JSON.stringify({ ...ofTasks, pools }, null, 2)}\n`);
       console.log(`\n${json} has all of it.`);
     }
   } finally {
+    await removeWanting(kubectl, namespaces.tasks, [wanting]);
     const left = await uninstall(kubectl, installation);
     await stopModel(kubectl, poolClass);
     installation.forget();

@@ -21,8 +21,7 @@ import { capabilities, classSpec, materialized, now, runningStatus, statusDocume
 
 /** The token that instances show to the provider's proxy. */
 export const providerToken = 'provider-token-0123456789-0123456789';
-/** Another /8 of the loopback than others use; the port is the supervisor's own. */
-const podAddress = `127.83.${process.pid % 250}.${(process.pid >> 8) % 250}`;
+let clusters = 0;
 
 export interface Sent {
   readonly method: string;
@@ -76,6 +75,9 @@ interface FakeSupervisor {
 export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}): Promise<FakePoolCluster> {
   const spec: RuntimePoolClassSpec = { ...classSpec, ...change };
   const digest = classDigest(compile(spec));
+  // Another part of the loopback than others use, and another address than the cluster before: who still runs there is not heard here. The port
+  // is the supervisor's own.
+  const podAddress = `127.83.${process.pid % 250}.${(clusters++ % 250) + 1}`;
   const objects = new Map<string, Manifest>();
   const sent: Sent[] = [];
   const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
@@ -231,7 +233,7 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
     put({ ...admission.mutate(pod), status: runningStatus(podAddress) });
   }
 
-  const server = await serve((request, body, response) => {
+  const server = await serve(podAddress, (request, body, response) => {
     const [pod] = [...objects.values()].filter(({ kind }) => kind === 'Pod');
     if (!pod || supervisor.silent) {
       response.socket?.destroy();
@@ -357,7 +359,10 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
   };
 }
 
-async function serve(answer: (request: IncomingMessage, body: string, response: ServerResponse) => void): Promise<Server> {
+async function serve(
+  address: string,
+  answer: (request: IncomingMessage, body: string, response: ServerResponse) => void,
+): Promise<Server> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -365,7 +370,7 @@ async function serve(answer: (request: IncomingMessage, body: string, response: 
   });
   await new Promise<void>((resolve, reject) => {
     server.on('error', reject);
-    server.listen(8080, podAddress, resolve);
+    server.listen(8080, address, resolve);
   });
   return server;
 }

@@ -1,6 +1,8 @@
 // RuntimePools that no Task asks for: what a controller would make for a Task, made by hand, and somebody who wants it.
 
+import { eventually } from './eventually.js';
 import { applyObjects, example, taskLike } from './first-task.js';
+import { watch } from './watch.js';
 
 /** @typedef {import('../../../src/api/index.js').Manifest} Manifest */
 /** @typedef {import('../../../src/api/index.js').RuntimePoolClassSpec} PoolClassSpec */
@@ -66,4 +68,64 @@ export async function createWanting(kubectl, namespace, names) {
   });
   await applyObjects(kubectl, [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, ...tasks]);
   await kubectl(['delete', 'tasks.core.orka.ai', ...names, '-n', namespace, '--wait=false']);
+}
+
+/**
+ * @param {Kubectl} kubectl
+ * @param {string} namespace
+ * @param {string} name
+ * @param {string} pool
+ */
+export const letWant = (kubectl, namespace, name, pool) =>
+  kubectl(['label', 'tasks.core.orka.ai', name, '-n', namespace, '--overwrite', `${wantsPool}=${pool}`]);
+
+/** @typedef {'created' | 'Serving' | 'Stopped' | 'deletion asked' | 'gone'} Moment */
+
+/**
+ * Watches the pools of a namespace.
+ *
+ * @param {{ readonly kubectl: string, readonly kubeconfig: string }} cluster
+ * @param {string} namespace
+ */
+export function watchPools(cluster, namespace) {
+  /** By name. @type {Map<string, Map<Moment, number>>} */
+  const seen = new Map();
+  const one = watch(cluster, `/apis/core.orka.ai/v1alpha1/namespaces/${namespace}/runtimepools`, ({ type, object, at }) => {
+    const { metadata, status } = /** @type {import('../../../src/api/index.js').RuntimePool} */ (/** @type {unknown} */ (object));
+    const moments = seen.get(metadata.name) ?? new Map();
+    seen.set(metadata.name, moments);
+    const note = (/** @type {Moment} */ moment) => moments.has(moment) || moments.set(moment, at);
+    note('created');
+    if (status?.lifecycle === 'Serving' || status?.lifecycle === 'Stopped') note(status.lifecycle);
+    if (metadata.deletionTimestamp !== undefined) note('deletion asked');
+    if (type === 'DELETED') note('gone');
+  });
+  const at = (/** @type {string} */ name, /** @type {Moment} */ moment) => seen.get(name)?.get(moment);
+  return {
+    at,
+    /** @param {string} name @param {Moment} moment @param {number} [seconds] @returns {Promise<number>} milliseconds since the epoch */
+    until: (name, moment, seconds = 120) =>
+      eventually(`RuntimePool ${name} ${moment}`, () => Promise.resolve(at(name, moment)), seconds),
+    stop: one.stop,
+  };
+}
+/**
+ * @param {Kubectl} kubectl
+ * @param {string} namespace
+ * @param {readonly string[]} names
+ */
+export async function removeWanting(kubectl, namespace, names) {
+  for (const name of names)
+    await kubectl([
+      'patch',
+      'tasks.core.orka.ai',
+      name,
+      '-n',
+      namespace,
+      '--type=merge',
+      '-p',
+      '{"metadata":{"finalizers":null}}',
+    ]).catch((/** @type {unknown} */ error) => {
+      if (!String(error).includes('NotFound')) throw error;
+    });
 }

@@ -183,13 +183,17 @@ describe.each(uninterrupted)('in $scenario.name', ({ scenario, effects, end }) =
     (['begins', 'performed'] as const).map((phase) => ({ effect, index, phase, when: phase === 'begins' ? 'before' : 'after' })),
   );
 
-  test.each(points)('another epoch goes on where a process ended $when effect $index, $effect', async ({ index, phase }) => {
-    const crash = watching((_, reached, number) => {
-      if (number === index && reached === phase) throw new Error('the process ends here');
-    });
-    await expect(play(cluster, scenario, crash)).rejects.toThrow('the process ends here');
-    await cluster.run(cluster.start(epoch + 1), () => scenario.over(cluster), 200);
-    expect(endOf(cluster)).toEqual(end);
-    expect(seededTwice(cluster)).toEqual([]);
-  });
+  test.each(points)(
+    'another epoch goes on where a process ended $when effect $index, $effect',
+    async ({ index, phase }) => {
+      const crash = watching((_, reached, number) => {
+        if (number === index && reached === phase) throw new Error('the process ends here');
+      });
+      await expect(play(cluster, scenario, crash)).rejects.toThrow('the process ends here');
+      await cluster.run(cluster.start(epoch + 1), () => scenario.over(cluster), 200);
+      expect(endOf(cluster)).toEqual(end);
+      expect(seededTwice(cluster)).toEqual([]);
+    },
+    60_000,
+  );
 });
