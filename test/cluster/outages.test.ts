@@ -8,7 +8,7 @@ import type { ControllerState } from './support/controller-state.js';
 import { explained, stopwatch } from './support/evidence.js';
 import { cordoned, dnsDown, ended, imageMissing, kindsDeleted, nodeFull, paused, quota } from './support/faults.js';
 import type { Fault } from './support/faults.js';
-import { applyObjects, example, marker, readPool, readTask, taskLike, taskOver } from './support/first-task.js';
+import { applyObjects, example, marker, readPool, taskLike, taskOver } from './support/first-task.js';
 import { startHistory } from './support/history.js';
 import type { ClaimObject, History, PodObject, Seen } from './support/history.js';
 import { installed } from './support/installed.js';
@@ -80,12 +80,25 @@ const firstPool = (name: string, isIt: (pool: RuntimePool) => boolean, [since, s
   history.first('pools', (pool) => pool.metadata.name === name && isIt(pool), { since, seconds });
 const isServing = ({ status }: RuntimePool) => status?.lifecycle === 'Serving';
 
-/** Begins the deletion of a Task and of its pool. */
-async function givenUp(name: string): Promise<void> {
-  const pool = (await readTask(kubectl, { name, namespace }))?.metadata.labels?.[labelKeys.taskPool];
+/** Deletes a Task, and begins the deletion of its pool. @returns the name of the pool */
+async function deletionOf(name: string): Promise<string> {
+  const pool = await poolNameOf(name);
   await kubectl(['delete', 'tasks.core.orka.ai', name, '-n', namespace, '--ignore-not-found', '--timeout=60s']);
-  if (pool !== undefined)
-    await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--ignore-not-found', '--wait=false']);
+  await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--ignore-not-found', '--wait=false']);
+  return pool;
+}
+
+/** Waits for the end of a pool that is being deleted; `undefined` = not in time. */
+const endOf = (pool: string) =>
+  eventually(
+    'the end of the pool',
+    async () => ((await readPool(kubectl, { name: pool, namespace })) ? undefined : true),
+    60,
+  ).catch(() => undefined);
+
+/** Deletes a Task and its pool: what it had of the node is free for the next one. */
+async function givenUp(name: string): Promise<void> {
+  await endOf(await deletionOf(name));
 }
 
 /** How often the model was asked for an answer since a moment. */
@@ -292,12 +305,7 @@ onThisMachine('while the provider does not run, a pool that serves', () => {
       over = await taskOver(kubectl, { name, namespace }, 60).catch(() => undefined);
       after(over?.status?.phase ?? 'not over');
       meanwhile = history.of('pools').filter(({ at, object }) => at > begin && object.metadata.name === poolName);
-      await givenUp(name);
-      gone = await eventually(
-        'the end of the pool',
-        async () => ((await readPool(kubectl, { name: poolName, namespace })) ? undefined : true),
-        60,
-      ).catch(() => undefined);
+      gone = await endOf(await deletionOf(name));
       after(gone ? 'pool gone' : 'pool not gone');
     });
   }, 240_000);
@@ -344,12 +352,7 @@ onThisMachine('while the kinds of the provider are not installed', () => {
         firstTask(meanwhile, tells, [deletedAt, 15]),
       ]);
       after(`told: ${[servedThen, startedThen, task].map(Boolean).join(', ')}`);
-      await givenUp(before);
-      gone = await eventually(
-        'the end of the pool',
-        async () => ((await readPool(kubectl, { name: first, namespace })) ? undefined : true),
-        60,
-      ).catch(() => undefined);
+      gone = await endOf(await deletionOf(before));
       after(gone ? 'pool gone' : 'pool not gone');
     });
     const mended = Date.now();
