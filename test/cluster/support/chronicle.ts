@@ -18,7 +18,7 @@ const collections = {
   secrets: ['/api/v1', 'runtime'],
 } as const satisfies Readonly<Record<string, readonly [root: string, where: keyof Installation['namespaces']]>>;
 
-export type Chronicled = keyof typeof collections;
+type Chronicled = keyof typeof collections;
 
 const resources: Readonly<Record<Chronicled, string>> = {
   tasks: 'tasks',

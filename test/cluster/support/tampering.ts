@@ -94,7 +94,7 @@ export async function instanceOf(objects: PoolObjects): Promise<Instance> {
   };
 }
 
-export function nonceOf({ spec }: Manifest): string {
+function nonceOf({ spec }: Manifest): string {
   const { containers } = spec as {
     readonly containers: readonly { readonly env?: readonly { readonly name: string; readonly value?: string }[] }[];
   };
@@ -214,7 +214,7 @@ export function boundPods(chronicle: Chronicle, pool: RuntimePool): ReadonlySet<
 }
 
 /** What was said of a pool, in its status and in events about it. */
-export function saidOf(chronicle: Chronicle, pool: RuntimePool, since = 0): string {
+function saidOf(chronicle: Chronicle, pool: RuntimePool, since = 0): string {
   const statuses = statusesOf(chronicle, pool, since).map((status) => JSON.stringify(status));
   const events = chronicle
     .of('poolEvents')
