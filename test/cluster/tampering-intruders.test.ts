@@ -244,7 +244,6 @@ describe('where an object of a pool should stand, and another one does:', () => 
       expect(named).toEqual([]);
     });
 
-    // It is removed as one of ours that is of no use any more, and nobody is told. Wanted by workload.md §3.7.
     test('is named, and not touched', () => {
       expect(forgedStatuses.map(({ message }) => message)).toContainEqual(expect.stringContaining(forged.metadata.name));
       expect(forgedLater).toMatchObject({ metadata: { uid: forged.metadata.uid } });
@@ -469,7 +468,6 @@ describe('a second Pod that is ready and has all labels of a pool', () => {
       }
     });
 
-    // A Task shows the index of a list, as in `spec.containers[1]`, as an address that it may not name.
     test('is told to the user who waits for the Task', () => {
       expect(outcomes.get(what)!.toldTask).toContain(names);
     });
