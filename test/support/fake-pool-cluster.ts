@@ -7,6 +7,7 @@ import type { PoolReconciler, PoolSignals } from '../../src/controller/pool/reco
 import { watchedKinds } from '../../src/controller/world.js';
 import type { Watched, WatchedName, World } from '../../src/controller/world.js';
 import { labelKeys } from '../../src/domain/labels.js';
+import type { Digest } from '../../src/domain/digests.js';
 import type { Capabilities, Status } from '../../src/harness/introspection.js';
 import type { KubeClient } from '../../src/kube/client.js';
 import type { Clock } from '../../src/kube/clock.js';
@@ -71,10 +72,19 @@ interface FakeSupervisor {
   silent: boolean;
 }
 
+/** Compiling takes longer than most tests. */
+const digests = new Map<string, Digest>();
+function digestWith(change: Partial<RuntimePoolClassSpec>): Digest {
+  const key = JSON.stringify(change);
+  const digest = digests.get(key) ?? classDigest(compile({ ...classSpec, ...change }));
+  digests.set(key, digest);
+  return digest;
+}
+
 /** @param change what the class of the pool has other than usual */
 export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}): Promise<FakePoolCluster> {
   const spec: RuntimePoolClassSpec = { ...classSpec, ...change };
-  const digest = classDigest(compile(spec));
+  const digest = digestWith(change);
   // Another part of the loopback than others use, and another address than the cluster before: who still runs there is not heard here. The port
   // is the supervisor's own.
   const podAddress = `127.83.${process.pid % 250}.${(clusters++ % 250) + 1}`;
