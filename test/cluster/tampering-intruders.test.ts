@@ -375,7 +375,7 @@ describe('a second Pod that is ready and has all labels of a pool', () => {
     {
       what: 'a sidecar',
       patch: [{ op: 'add', path: '/spec/containers/-', value: { ...recordingContainer, command: idle } }],
-      names: 'spec.containers[1]',
+      names: 'spec.containers: found ["runtime","recorder"]',
     },
     {
       what: 'another command',
