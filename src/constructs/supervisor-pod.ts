@@ -64,8 +64,6 @@ export function supervisorPod(poolClass: RuntimePoolClassSpec, facts: Facts): Po
           }),
           readinessProbe: health({ failureThreshold: 3, periodSeconds: 5, timeoutSeconds: 2 }),
           livenessProbe: health({ failureThreshold: 3, periodSeconds: 10, timeoutSeconds: 3 }),
-          // Long enough for the controller to see the Pod go; what ends by plan was drained before.
-          lifecycle: { preStop: { sleep: { seconds: 1 } } },
           volumeMounts: [
             ...mounted.map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
             { name: 'sessions', mountPath: '/sessions' },
