@@ -46,7 +46,7 @@ export async function patchWatched(
  * A watch that lags would show for long what was refused as outdated, and the same would be tried over and over. That it cannot be read is no
  * news: the watch tells, sooner or later.
  */
-async function readAgain(client: KubeClient, watched: Watched, object: Decided, call: CallOptions): Promise<void> {
+export async function readAgain(client: KubeClient, watched: Watched, object: Decided, call: CallOptions): Promise<void> {
   try {
     const fresh = await get(client, refIn(watched, object), call);
     if (fresh) watched.wrote(fresh);

@@ -17,7 +17,7 @@ export interface Mismatch {
 
 /** Is a Pod the expected one, but for what the API server and the provider are known to add? Rows 10 to 12. */
 export function attestPod(pod: Manifest, expected: Manifest): Mismatch | undefined {
-  const label = firstDifference(expected.metadata.labels ?? {}, pod.metadata.labels ?? {});
+  const label = firstDifference(expected.metadata.labels ?? {}, labelsOf(pod, expected));
   if (label) return mismatch(pod, 'labels', label);
   const annotation = firstDifference(annotationsOf(expected), annotationsOf(pod));
   if (annotation) return mismatch(pod, 'annotations', annotation);
@@ -84,6 +84,17 @@ function untold({ path, found, wanted }: Difference): Difference {
   return { path, found, wanted };
 }
 
+/** Written when a Pod is bound to a node, from that node. Source: the admission plug-in PodTopologyLabels. */
+const topologyKeys = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
+
+/** Labels without those of the node, unless they were rendered. */
+function labelsOf({ metadata }: Manifest, rendered?: Manifest): Texts {
+  const kept = Object.entries(metadata.labels ?? {}).filter(
+    ([key]) => !topologyKeys.includes(key) || Object.hasOwn(rendered?.metadata.labels ?? {}, key),
+  );
+  return Object.fromEntries(kept);
+}
+
 /** Annotations without the provider's lists of what it copied. */
 function annotationsOf({ metadata }: Manifest): Texts {
   const {
@@ -118,7 +129,7 @@ function otherEntrypoint(rendered: JsonObject, stored: JsonObject): Difference |
 /** What of a Pod admission decides on, in one spelling. */
 function formOf(pod: Manifest): JsonObject {
   const { nodeName: _node, schedulingGates: _gates, ...spec } = specOf(pod);
-  return { labels: pod.metadata.labels ?? {}, annotations: annotationsOf(pod), spec: withSteadyTokenVolumes(spec) };
+  return { labels: labelsOf(pod), annotations: annotationsOf(pod), spec: withSteadyTokenVolumes(spec) };
 }
 
 /** `kube-api-access-` and five characters of the server's own alphabet, anew for each Pod. */

@@ -130,6 +130,8 @@ describe('the controller may do', () => {
 describe('the controller may not', () => {
   const all = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
   const write = all.slice(3);
+  /** What is left over may be deleted, one by one. */
+  const changing = write.filter((verb) => verb !== 'delete');
   const others = ['default', 'kube-system', ''];
 
   test.each<readonly [what: string, asked: readonly Question[]]>([
@@ -150,11 +152,15 @@ describe('the controller may not', () => {
     ],
     [
       'change what the provider made',
-      questions(write, ['sandboxes.agents.x-k8s.io', 'sandboxes.agents.x-k8s.io/status'], [runtime, '']),
+      questions(changing, ['sandboxes.agents.x-k8s.io', 'sandboxes.agents.x-k8s.io/status'], [runtime, '']),
     ],
     [
       'make or change a Pod, or what makes Pods',
-      questions(write, ['pods', 'deployments.apps', 'jobs.batch'], [controller, runtime, tasks, '']),
+      [
+        ...questions(changing, ['pods'], [runtime]),
+        ...questions(write, ['pods'], [controller, tasks, '']),
+        ...questions(write, ['deployments.apps', 'jobs.batch'], [controller, runtime, tasks, '']),
+      ],
     ],
     [
       'enter a Pod, or read its log',

@@ -231,3 +231,11 @@ test('the expected Pod lists what the provider copied from the template, in orde
       .sort(),
   );
 });
+
+describe('the labels that a node gives to its Pods', () => {
+  const zoned = stored([add('/metadata/labels/topology.kubernetes.io~1zone', 'a')]);
+
+  test('are no difference, neither by themselves nor beside what admission makes', () => {
+    expect([attest(chain(zoned)), aware(zoned, answered())]).toEqual([undefined, undefined]);
+  });
+});

@@ -280,6 +280,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
     orphans: [],
     unguarded: [],
     staleSecrets: [],
+    strangers: [],
     remains: [],
     recorded: {
       templateDigest: reached('recorded') ? templateDigest : undefined,

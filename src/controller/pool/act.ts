@@ -118,12 +118,12 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
     case 'delete-pool':
       await deletePool(work);
       return 'watch';
-    case 'remove-finalizer':
-      await patchPool(work, {
-        metadata: { finalizers: (o.pool.metadata.finalizers ?? []).filter((one) => one !== finalizers.pool) },
-      });
-      options.world.pools.removed(o.pool);
+    case 'remove-finalizer': {
+      const left = (o.pool.metadata.finalizers ?? []).filter((one) => one !== finalizers.pool);
+      await patchPool(work, { metadata: { finalizers: left } });
+      if (left.length === 0) options.world.pools.removed(o.pool);
       return 'watch';
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import type { PoolDecision } from './decision.js';
 import { ending } from './ending.js';
 import { ambiguous, degraded } from './intents.js';
 import type { PoolObservation } from './observation.js';
-import { firstOf, heldReservations, isUnwanted, laterLook } from './rule.js';
+import { firstOf, heldReservations, isUnwanted, keepLive, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
 import { isolationBroken } from './preconditions.js';
 import { running } from './running.js';
@@ -34,6 +34,15 @@ const released: PoolRule = ({ pool }) =>
 
 const unprotected: PoolRule = ({ pool }) =>
   pool.metadata.finalizers?.includes(finalizers.pool) ? undefined : { effect: { do: 'add-finalizer' } };
+
+/** Somebody prepared credentials of the pool, or tries to; they are never used. What ends a pool takes them along. */
+const strange: PoolRule = (o) => {
+  const [secret] = o.strangers;
+  if (!secret || isUnwanted(o)) return undefined;
+  const { namespace = '', name } = secret.metadata;
+  const message = `Secret ${namespace}/${name} has the labels of this pool, but not the shape of its credentials: it is not adopted and not touched; delete it`;
+  return { status: degraded(message, keepLive(o)), wait: laterLook };
+};
 
 const foreign: PoolRule = (o) => {
   const found = [o.claim, o.template, o.warmPool].find((child) => child && !child.owned)?.live;
@@ -86,6 +95,7 @@ const rules: readonly PoolRule[] = [
   unprotected,
   idle,
   foreign,
+  strange,
   claimChanged,
   twoInstances,
   invalid,

@@ -7,6 +7,7 @@ import { KubeError } from '../../kube/errors.js';
 import { update } from '../../kube/update.js';
 import { CodedError } from '../../lib/errors.js';
 import type { JsonObject } from '../../lib/json.js';
+import { readAgain } from '../patch.js';
 import type { Watched } from '../world.js';
 import type { PoolWork } from './act.js';
 import { labelsOf } from './observe.js';
@@ -32,11 +33,17 @@ export async function ensureObjects(work: PoolWork, objects: readonly Wanted[]):
 }
 
 async function ensureObject(work: PoolWork, { wanted, live }: Wanted): Promise<boolean> {
-  const { options } = work;
+  const { options, signal } = work;
   const watched = watchedOf(options.world, wanted.kind);
-  const object = live ? await replace(work, wanted, live) : await createOwn(work, wanted);
-  watched?.wrote(object);
-  return object.metadata.deletionTimestamp === undefined;
+  try {
+    const object = live ? await replace(work, wanted, live) : await createOwn(work, wanted);
+    watched?.wrote(object);
+    return object.metadata.deletionTimestamp === undefined;
+  } catch (error) {
+    const outdated = error instanceof KubeError && error.code === 'conflict';
+    if (outdated && live && watched) await readAgain(options.client, watched, live, { signal });
+    throw error;
+  }
 }
 
 /** Creates an object. One that is there already is ours, or a {@link ForeignObjectError}. */

@@ -37,6 +37,8 @@ export interface PoolObservation {
   readonly unguarded: readonly string[];
   /** Secrets of this pool that are of no use any more. */
   readonly staleSecrets: readonly Manifest[];
+  /** Secrets with every label of this pool that no controller made so. */
+  readonly strangers: readonly Manifest[];
   /** What would outlive the pool: isolation and Secrets, by the label of its UID. */
   readonly remains: readonly Manifest[];
   readonly recorded: RecordedState;

@@ -4,7 +4,7 @@ import { claimMatches, differsFromAccepted, isOwned } from '../../domain/attesta
 import { identityOfPool, resolveFacts } from '../../domain/facts.js';
 import { frozenByPool } from '../../domain/frozen.js';
 import { annotationKeys, authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
-import { baseName, policyNames, poolKey, workspaceNames } from '../../domain/names.js';
+import { authSuffixOf, baseName, policyNames, poolKey, providerSuffixOf, workspaceNames } from '../../domain/names.js';
 import { classProblem, poolProblem } from '../../domain/pool-problem.js';
 import { canonicalJson } from '../../lib/canonical-json.js';
 import { isObject, valueAt } from '../../lib/json.js';
@@ -58,6 +58,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   const tokenVersion = compiled && options.tokenVersion(compiled.spec.providerProxy.tokenSecretRef.name);
   const credentials = credentialsOf(pool, epoch, memory, { tokenVersion, secret: (name) => world.secrets.get(at(name)) });
   const rendered = compiled && credentials.state === 'ready' ? renderedOf(pool, compiled, epoch, memory) : undefined;
+  const ownSecrets = world.secrets.list().filter(own);
   const pods = ownPods(world.pods, labels.poolUid, at(claimName));
   const [template, warmPool, claim, sandbox] = [
     world.templates.get(at(templateName)),
@@ -91,7 +92,8 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     pods,
     orphans: orphansOf(sandbox, pods, labels.poolUid, own),
     unguarded: policyNames(base).filter((name) => !world.policies.get(at(name))),
-    staleSecrets: credentials.state === 'ready' ? staleSecrets(world.secrets.list().filter(own), epoch, memory) : [],
+    staleSecrets: credentials.state === 'ready' ? staleSecrets(ownSecrets.filter(isManaged), epoch, memory) : [],
+    strangers: ownSecrets.filter((secret) => !isManaged(secret)),
     remains: [world.services, world.policies, world.budgets, world.secrets].flatMap((watched) => watched.list().filter(own)),
     recorded: recordedState(pool),
     known: {
@@ -257,6 +259,12 @@ function orphansOf(
   const ours = sandbox && labelsOfSandbox(sandbox)[labelKeys.poolUid] === poolUid;
   const ownPods = pods.flatMap(({ live }) => (own(live) ? [live] : []));
   return [...(ours ? [sandbox] : []), ...ownPods].filter(alone);
+}
+
+/** Made by a controller: nothing else is ever pruned. Source: workload.md §3.7. */
+function isManaged(secret: Manifest): boolean {
+  const { name } = secret.metadata;
+  return secret['immutable'] === true && (authSuffixOf(name) !== '' || providerSuffixOf(name) !== '');
 }
 
 function staleSecrets(own: readonly Manifest[], epoch: number, { auth, token }: PoolMemory): readonly Manifest[] {

@@ -1,12 +1,11 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { ActiveInstance, RuntimePool, Task, TaskStatus } from '../../api/index.js';
-import { labelKeys } from '../../domain/labels.js';
 import type { HarnessClient } from '../../harness/client.js';
 import { HarnessError } from '../../harness/errors.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { get } from '../../kube/client.js';
 import { sleep } from '../../kube/clock.js';
-import { KubeError } from '../../kube/errors.js';
+import { askedWait, KubeError } from '../../kube/errors.js';
 import type { KubeErrorCode } from '../../kube/errors.js';
 import type { WorkResult } from '../../kube/workqueue.js';
 import type { Metrics } from '../metrics.js';
@@ -101,18 +100,8 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
       return undefined;
     } catch (error) {
       if (!(error instanceof KubeError) || error.code !== 'conflict') throw error;
-      await readAgain(key, signal);
       return { requeueAfter: 20 };
     }
-  }
-
-  /** A watch that lags would show for long what was refused as outdated. */
-  async function readAgain(key: string, signal: AbortSignal): Promise<void> {
-    const task = options.world.tasks.get(key) as unknown as Task | undefined;
-    if (!task) return;
-    await refresh(options.world.tasks, key, signal);
-    const pool = task.status?.execution?.runtimePoolName ?? task.metadata.labels?.[labelKeys.taskPool];
-    if (pool !== undefined) await refresh(options.world.pools, `${task.metadata.namespace ?? ''}/${pool}`, signal);
   }
 
   async function refresh(watched: Watched, key: string, signal: AbortSignal): Promise<void> {
@@ -263,7 +252,7 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
         return await write();
       } catch (error) {
         if (!mayPass(error) || failures >= passingTries || options.signal.aborted) throw error;
-        await sleep(options.clock, backoffOf(failures, passingBackoff), options.signal);
+        await sleep(options.clock, Math.max(backoffOf(failures, passingBackoff), askedWait(error)), options.signal);
       }
     }
   }

@@ -2,7 +2,7 @@
 const childName =
   /\b[a-z0-9][a-z0-9.-]*-(?:sandbox-(?:claim|pool|template)|deny-all|control-in|dns-egress|provider-proxy-egress|controller-egress|pdb|(?:auth|provider)-e\d[0-9a-z-]*)\b/g;
 const address =
-  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[[0-9a-f:]+\](?::\d+)?|\b(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b|\b(?:[0-9a-f]{1,4}:)+:[0-9a-f:]*/g;
+  /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[(?=[0-9a-f]*:[0-9a-f]*:)[0-9a-f:]+\](?::\d+)?|\b(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b|\b(?:[0-9a-f]{1,4}:)+:[0-9a-f:]*/g;
 
 /** A text as a Task may show it: no claim, template, Pod or address of a Pod is ever named there. Source: dispatch.md §1.2. */
 export function neutral(text: string): string {

@@ -57,6 +57,7 @@ describe('whatever is observed', () => {
     withClaim({ verdict: { state: 'ended', says: 'expired' } }),
     claimedAt(3_600_000),
     having({ orphans: [template] }),
+    having({ strangers: [template] }),
     having({ unguarded: ['deny-all'] }),
     knowing({ probe: probed({ sessionIdentityCapacity: undefined }) }),
     withTemplate(foreign),

@@ -145,6 +145,18 @@ group('guards that come before everything else (§7.2, §7.3)', () => {
       is: { ...failed(), ...later },
     },
     {
+      row: 'a Secret with the labels of the pool that no controller made is reported and not touched',
+      stage: 'serving',
+      changes: [having({ strangers: [template] })],
+      is: { ...failed('keep'), ...later },
+    },
+    {
+      row: 'such a Secret does not keep a pool from ending',
+      stage: 'serving',
+      changes: [having({ strangers: [template] }), unwanted],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
       row: 'a claim that was changed is deleted',
       stage: 'serving',
       changes: [withClaim({ whole: false })],

@@ -28,3 +28,8 @@ test.each([
 ])('other words stay: %s', (text) => {
   expect(neutral(text)).toBe(text);
 });
+
+test('the index of a list is no address', () => {
+  const text = 'Pod: spec.containers[1].env[0]: found nothing';
+  expect(neutral(text)).toBe(text);
+});
