@@ -105,7 +105,7 @@ async function outcomeOf(
   } catch (error) {
     if (!(error instanceof KubeError) || fatal.includes(error.code)) throw error;
     // The server's words quote what does not fit, and in a Secret that may be the secret.
-    const says = manifest.kind === 'Secret' ? `${error.code} (HTTP ${error.status})` : String(error.finding.found);
+    const says = manifest.kind === 'Secret' ? `${error.code} (HTTP ${error.status})` : (error.finding.says ?? error.message);
     return { state: 'error', error: says };
   }
 }
