@@ -120,13 +120,18 @@ export function withoutData({ data: _data, stringData: _stringData, ...secret }:
 
 /** Key of the pool that an object in the runtime namespace says it belongs to. A Sandbox says it in the labels of its Pod. */
 export function poolOf(object: Manifest): string | undefined {
-  const labels = object.kind === 'Sandbox' ? labelsOfSandbox(object) : (object.metadata.labels ?? {});
+  const labels = poolLabelsOf(object);
   const [namespace, name] = [labels[labelKeys.poolNamespace], labels[labelKeys.poolName]];
   return namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
 }
 
+/** Labels that say which pool an object belongs to. */
+export function poolLabelsOf(object: Manifest): Readonly<Record<string, string>> {
+  return object.kind === 'Sandbox' ? labelsOfSandbox(object) : (object.metadata.labels ?? {});
+}
+
 /** Labels that its Pod gets. */
-export function labelsOfSandbox({ spec }: Manifest): Readonly<Record<string, string>> {
+function labelsOfSandbox({ spec }: Manifest): Readonly<Record<string, string>> {
   const template = isObject(spec) ? spec['podTemplate'] : undefined;
   const metadata = isObject(template) ? template['metadata'] : undefined;
   const labels = isObject(metadata) ? metadata['labels'] : undefined;

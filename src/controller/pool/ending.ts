@@ -7,7 +7,7 @@ import type { PoolDecision, RecycleCause, StatusIntent } from './decision.js';
 import { degraded, drainTimedOut, draining, quiescent, reasoned, stopped, stopping } from './intents.js';
 import type { PodView, PoolObservation } from './observation.js';
 import { goneSoon, recycled, startedAgain } from './recycle.js';
-import { firstOf, heldReservations, isUnwanted, sameContainer } from './rule.js';
+import { coldStartTimeout, firstOf, heldReservations, isUnwanted, sameContainer } from './rule.js';
 import type { PoolRule } from './rule.js';
 
 /** Milliseconds that an instance which cannot prove that it is quiet is waited for before it is ended all the same. */
@@ -61,7 +61,7 @@ export function end(o: PoolObservation, now: number, plan: EndPlan): PoolDecisio
 
 function said(o: PoolObservation, now: number, { admission, bounded }: EndPlan, status: StatusIntent): StatusIntent {
   if (bounded && status.lifecycle === 'Draining' && takesTooLong(o, now))
-    return drainTimedOut(`${status.message}; that takes longer than ${timeoutOf(o) / 1000} s`);
+    return drainTimedOut(`${status.message}; that takes longer than ${coldStartTimeout(o) / 1000} s`);
   const reason = admission?.[status.lifecycle];
   return reason === undefined ? status : reasoned(status, { AdmissionReady: reason });
 }
@@ -70,11 +70,7 @@ function takesTooLong(o: PoolObservation, now: number): boolean {
   const rollout = o.pool.status?.conditions?.find(({ type }) => type === 'RolloutReady');
   if (rollout?.observedGeneration !== o.pool.metadata.generation) return false;
   if (rollout?.reason === 'RolloutTimedOut') return true;
-  return rollout?.reason === 'RolloutDraining' && now - Date.parse(rollout.lastTransitionTime) >= timeoutOf(o);
-}
-
-function timeoutOf({ pool }: PoolObservation): number {
-  return (pool.spec.coldStartTimeoutSeconds ?? 120) * 1000;
+  return rollout?.reason === 'RolloutDraining' && now - Date.parse(rollout.lastTransitionTime) >= coldStartTimeout(o);
 }
 
 const gone: PoolRule = (o, now) => {

@@ -15,7 +15,7 @@ import type { CompiledPool } from '../../render/compile.js';
 import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import type { ClassVerdict, Classes } from '../classes.js';
-import { labelsOfSandbox, providerKinds, watchedKinds } from '../world.js';
+import { poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, World } from '../world.js';
 import { claimVerdict } from './claim-verdict.js';
 import { differs } from './differs.js';
@@ -256,7 +256,7 @@ function orphansOf(
   own: (object: Manifest) => boolean,
 ): readonly Manifest[] {
   const alone = ({ metadata }: Manifest) => metadata.deletionTimestamp === undefined && !metadata.ownerReferences?.length;
-  const ours = sandbox && labelsOfSandbox(sandbox)[labelKeys.poolUid] === poolUid;
+  const ours = sandbox && poolLabelsOf(sandbox)[labelKeys.poolUid] === poolUid;
   const ownPods = pods.flatMap(({ live }) => (own(live) ? [live] : []));
   return [...(ours ? [sandbox] : []), ...ownPods].filter(alone);
 }

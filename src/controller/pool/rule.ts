@@ -36,6 +36,11 @@ export function sameContainer(known: string | undefined, found: string | undefin
   return known === undefined || found === undefined || known === found;
 }
 
+/** Milliseconds that a start may take; a drain for a rollout as well. Source: workload.md §7.1. */
+export function coldStartTimeout({ pool }: PoolObservation): number {
+  return (pool.spec.coldStartTimeoutSeconds ?? 120) * 1000;
+}
+
 /** The first rule of a table that knows the situation. */
 export function firstOf(rules: readonly PoolRule[]): PoolRule {
   return (o, now) => {

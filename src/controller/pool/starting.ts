@@ -3,7 +3,7 @@ import { isGone } from './ending.js';
 import { degraded, starting, timedOut } from './intents.js';
 import type { ClaimVerdict, PoolObservation } from './observation.js';
 import { backoff, goneSoon, recycled } from './recycle.js';
-import { candidate, heldReservations, keepLive, keepSame, laterLook } from './rule.js';
+import { candidate, coldStartTimeout, heldReservations, keepLive, keepSame, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
 
 /** From a claim to a Pod that has an address. Source: workload.md §7.3–7.4. */
@@ -113,10 +113,6 @@ function saidBy(verdict: ClaimVerdict | undefined): string | undefined {
 /** The claim is older than a cold start may take. */
 export function startIsOverdue(o: PoolObservation, now: number): boolean {
   return ageOfClaim(o, now) >= coldStartTimeout(o);
-}
-
-function coldStartTimeout({ pool }: PoolObservation): number {
-  return (pool.spec.coldStartTimeoutSeconds ?? 120) * 1000;
 }
 
 function ageOfClaim({ claim }: PoolObservation, now: number): number {

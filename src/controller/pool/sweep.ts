@@ -5,7 +5,7 @@ import { poolKey } from '../../domain/names.js';
 import { get } from '../../kube/client.js';
 import type { KubeClient } from '../../kube/client.js';
 import { KubeError } from '../../kube/errors.js';
-import { labelsOfSandbox } from '../world.js';
+import { poolLabelsOf } from '../world.js';
 import type { Watched, World } from '../world.js';
 import { removeObjects } from './remove.js';
 
@@ -60,8 +60,7 @@ function isLeft(object: Manifest, runtimeNamespace: string, key: string, poolUid
   if (uid === '' || uid === poolUid) return false;
   const [poolNamespace = '', poolName = ''] = key.split('/');
   const labels = commonLabels({ poolNamespace, poolName, poolUid: uid, poolKey: poolKey(poolNamespace, poolName) });
-  const seen =
-    object.kind === 'Sandbox' ? { ...object, metadata: { ...object.metadata, labels: labelsOfSandbox(object) } } : object;
+  const seen = { ...object, metadata: { ...object.metadata, labels: poolLabelsOf(object) } };
   return isOwned(seen, runtimeNamespace, labels);
 }
 
@@ -69,8 +68,7 @@ function isLeft(object: Manifest, runtimeNamespace: string, key: string, poolUid
 const held = ({ metadata }: Manifest): boolean =>
   metadata.ownerReferences?.some(({ controller }) => controller === true) ?? false;
 
-const poolUidOf = (object: Manifest): string =>
-  (object.kind === 'Sandbox' ? labelsOfSandbox(object) : (object.metadata.labels ?? {}))[labelKeys.poolUid] ?? '';
+const poolUidOf = (object: Manifest): string => poolLabelsOf(object)[labelKeys.poolUid] ?? '';
 
 async function areGone(
   { client, world }: SweepOptions,
