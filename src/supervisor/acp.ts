@@ -5,6 +5,7 @@ import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
 import { deferred } from './deferred.js';
 import type { Deferred } from './deferred.js';
+import { readLines } from './lines.js';
 
 /** `answer`: the agent answered with an error. `closed`: it is gone. `protocol`: it said what is no message. `timeout`: nothing in time. */
 export class AcpError extends CodedError<'answer' | 'closed' | 'protocol' | 'timeout'> {}
@@ -22,14 +23,35 @@ export interface AcpHandlers {
   readonly notification: (method: string, params: JsonObject) => void;
   /** The answer, or `undefined` for a method that this client does not offer. */
   readonly request: (method: string, params: JsonObject) => Promise<Json> | undefined;
+  /** An update that was too long to be kept; `kind` as far as its beginning tells. */
+  readonly oversized: (kind: string | undefined) => void;
+}
+
+/** The child at the other end. */
+export interface AcpPeer {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves with how it ended. */
+  readonly exited: Promise<string>;
 }
 
 const methodNotFound = -32_601;
 const overloaded = -32_000;
 const maxAgentRequests = 32;
+/** A line this many times too long is not waited for. */
+const endless = 16;
+/** Milliseconds in which what a child wrote before its end is still read: others may hold its pipes open. */
+const lastWords = 1000;
 
-/** `maxMessage`: bytes of one message in either direction; a longer one from the child ends the connection. */
-export function createAcpConnection(stdin: Writable, stdout: Readable, handlers: AcpHandlers, maxMessage: number): AcpConnection {
+/**
+ * `maxMessage`: bytes of one message in either direction. Of the child's longer ones only updates are survived: they are skipped, and
+ * told. Whatever the child sends, it costs bounded memory and never throws.
+ */
+export function createAcpConnection(
+  { stdin, stdout, exited }: AcpPeer,
+  handlers: AcpHandlers,
+  maxMessage: number,
+): AcpConnection {
   const waiting = new Map<number, Deferred<Json>>();
   const over = deferred<AcpError>();
   let end: AcpError | undefined;
@@ -50,6 +72,12 @@ export function createAcpConnection(stdin: Writable, stdout: Readable, handlers:
     const line = `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
     if (end) return Promise.reject(end);
     if (Buffer.byteLength(line) > maxMessage) return Promise.reject(broken(`messages of at most ${maxMessage} bytes`));
+    if (stdin.writableLength > maxMessage) {
+      // It asks, and does not read what it is answered.
+      const unread = broken('an agent that reads its messages');
+      close(unread);
+      return Promise.reject(unread);
+    }
     return new Promise((resolve, reject) => {
       stdin.write(line, (error) => {
         if (error) reject(gone());
@@ -82,12 +110,13 @@ export function createAcpConnection(stdin: Writable, stdout: Readable, handlers:
   }
 
   function receive(line: string): void {
+    if (end) return;
     const message = parse(line);
-    if (!isObject(message) || message['jsonrpc'] !== '2.0') {
+    const { id, method, params } = isObject(message) ? message : ({} as JsonObject);
+    if (!isObject(message) || message['jsonrpc'] !== '2.0' || !isId(id)) {
       close(broken('JSON-RPC 2.0 messages'));
       return;
     }
-    const { id, method, params } = message;
     if (typeof method === 'string') {
       const given = isObject(params) ? params : {};
       if (id === undefined) handlers.notification(method, given);
@@ -102,18 +131,33 @@ export function createAcpConnection(stdin: Writable, stdout: Readable, handlers:
     else pending.resolve(message['result'] ?? null);
   }
 
-  readLines(stdout, maxMessage, receive, () => {
-    close(broken(`messages of at most ${maxMessage} bytes`));
+  function receiveLong(head: string): void {
+    if (end) return;
+    if (/"method"\s*:\s*"session\/update"/.test(head)) handlers.oversized(/"sessionUpdate"\s*:\s*"(\w+)"/.exec(head)?.[1]);
+    else close(broken(`messages of at most ${maxMessage} bytes`));
+  }
+
+  async function leave(wait: number): Promise<void> {
+    const how = await Promise.race([exited, pause(wait)]);
+    close(gone(how));
+  }
+
+  const limits = { longest: maxMessage, endless: endless * maxMessage };
+  readLines(stdout, limits, {
+    line: receive,
+    long: receiveLong,
+    endless: () => {
+      close(broken('lines that end'));
+    },
   });
-  stdout.once('close', () => {
-    close(gone());
+  void exited.then(async (how) => {
+    await pause(lastWords);
+    close(gone(how));
   });
-  stdout.on('error', () => {
-    close(gone());
-  });
-  stdin.on('error', () => {
-    close(gone());
-  });
+  stdout.once('close', () => void leave(lastWords / 4));
+  stdout.on('error', ignore);
+  // What it wrote before it stopped reading may be its answer.
+  stdin.on('error', () => void pause(lastWords).then(async () => leave(0)));
 
   return {
     request: (method, params) => {
@@ -149,30 +193,16 @@ export async function within<T>(promise: Promise<T>, timeout: number, what: stri
   }
 }
 
-function readLines(stream: Readable, max: number, receive: (line: string) => void, tooLong: () => void): void {
-  let parts: Buffer[] = [];
-  let size = 0;
-  stream.on('data', (chunk: Buffer) => {
-    let start = 0;
-    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-      const line = Buffer.concat([...parts, chunk.subarray(start, end)]);
-      parts = [];
-      size = 0;
-      start = end + 1;
-      if (line.length > max) {
-        tooLong();
-        return;
-      }
-      if (line.length > 0) receive(line.toString());
-    }
-    const rest = chunk.subarray(start);
-    size += rest.length;
-    parts.push(rest);
-    if (size > max) {
-      parts = [];
-      tooLong();
-    }
+function pause(milliseconds: number): Promise<undefined> {
+  return new Promise((resolve) => {
+    setTimeout(() => {
+      resolve(undefined);
+    }, milliseconds).unref();
   });
+}
+
+function isId(id: Json | undefined): boolean {
+  return id === undefined || id === null || typeof id === 'number' || (typeof id === 'string' && id.length <= 1024);
 }
 
 function parse(line: string): Json | undefined {
@@ -192,6 +222,6 @@ function broken(allowed: string): AcpError {
   return new AcpError('protocol', { at: 'agent', allowed });
 }
 
-function gone(): AcpError {
-  return new AcpError('closed', { at: 'agent', found: 'its pipes are closed' });
+function gone(how?: string): AcpError {
+  return new AcpError('closed', { at: 'agent', found: how ?? 'its pipes are closed' });
 }

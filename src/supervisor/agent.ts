@@ -16,13 +16,15 @@ export interface AgentOptions extends ChildOptions {
   readonly session: { readonly runtimeSessionID: string; readonly generation: number; readonly profileDigest: string };
   /** Bytes of one message. */
   readonly maxMessage: number;
-  /** Milliseconds that each step of the greeting may take. @default 60000 */
-  readonly initializeTimeout?: number;
+  /** Milliseconds that each step of the greeting may take. */
+  readonly initializeTimeout: number;
 }
 
 /** What the agent tells the prompt that is running. */
 interface AgentListener {
   readonly update: (update: Json | undefined) => void;
+  /** An update that was too long to be read. */
+  readonly oversized: (kind: string | undefined) => void;
   readonly permission: (params: JsonObject) => Json;
 }
 
@@ -52,8 +54,7 @@ export async function startAgent(options: AgentOptions, started: (child: Child) 
   started(child);
   let listener: AgentListener | undefined;
   const connection = createAcpConnection(
-    child.process.stdin,
-    child.process.stdout,
+    { stdin: child.process.stdin, stdout: child.process.stdout, exited: child.exited },
     {
       notification: (method, params) => {
         if (method === 'session/update') listener?.update(params['update']);
@@ -62,6 +63,7 @@ export async function startAgent(options: AgentOptions, started: (child: Child) 
         if (method !== 'session/request_permission') return undefined;
         return Promise.resolve(listener?.permission(params) ?? { outcome: { outcome: 'cancelled' } });
       },
+      oversized: (kind) => listener?.oversized(kind),
     },
     options.maxMessage,
   );
@@ -84,8 +86,8 @@ export async function startAgent(options: AgentOptions, started: (child: Child) 
 
 /** Version, authentication, session; the id of the session. */
 async function greet(connection: AcpConnection, options: AgentOptions): Promise<string> {
-  const timeout = options.initializeTimeout ?? 60_000;
-  const ask = (method: string, params: JsonObject) => within(connection.request(method, params).answer, timeout, method);
+  const ask = (method: string, params: JsonObject) =>
+    within(connection.request(method, params).answer, options.initializeTimeout, method);
   const hello = await ask('initialize', { protocolVersion: 1, clientCapabilities, clientInfo });
   if (!isObject(hello) || hello['protocolVersion'] !== 1)
     throw new AcpError('protocol', { at: 'agent', field: 'protocolVersion', allowed: '1' });
@@ -97,8 +99,8 @@ async function greet(connection: AcpConnection, options: AgentOptions): Promise<
     _meta: { 'orka.runtimeSessionID': runtimeSessionID, 'orka.generation': generation, 'orka.profileDigest': profileDigest },
   });
   const id = isObject(session) ? session['sessionId'] : undefined;
-  if (typeof id !== 'string' || id === '' || id.length > 1024)
-    throw new AcpError('protocol', { at: 'agent', field: 'sessionId', allowed: 'a text' });
+  if (typeof id !== 'string' || id === '' || Buffer.byteLength(id) > 1024)
+    throw new AcpError('protocol', { at: 'agent', field: 'sessionId', allowed: 'a text of 1 to 1024 bytes' });
   return id;
 }
 

@@ -17,6 +17,8 @@ export interface Child {
   readonly process: ChildProcessWithoutNullStreams;
   readonly pid: number;
   readonly owner: ProcessOwner;
+  /** Resolves with how it ended; its own end, not that of what it left behind. */
+  readonly exited: Promise<string>;
   /** The last 256 KiB of what it wrote to stderr. */
   readonly stderr: () => string;
 }
@@ -44,12 +46,17 @@ export async function startChild({ command, cwd, env, identity }: ChildOptions):
     : [programs.prlimit, ...limits, '--', ...inside(cwd), ...command];
   const [program = '', ...args] = line;
   const process = spawn(program, args, { cwd: '/', env: { ...env }, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  const exited = new Promise<string>((resolve) => {
+    process.once('exit', (code, signal) => {
+      resolve(signal === null ? `exit code ${code ?? 'unknown'}` : `ended by ${signal}`);
+    });
+  });
   await new Promise<void>((resolve, reject) => {
     process.once('spawn', resolve);
     process.on('error', reject);
   });
   const pid = process.pid ?? 0;
-  return { process, pid, owner: identity ? { uid: identity.uid } : { sid: pid }, stderr: keepTail(process) };
+  return { process, pid, owner: identity ? { uid: identity.uid } : { sid: pid }, exited, stderr: keepTail(process) };
 }
 
 /** Only its own user may enter the folder of a session, not even root without its usual rights: the child has to go there itself. */
@@ -61,16 +68,25 @@ function privileges({ uid, gid }: SessionIdentity): readonly string[] {
   return [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all', '--no-new-privs', '--pdeathsig=KILL'];
 }
 
+/** One buffer, however small the parts are: when it is full its second half moves to the front. */
 function keepTail({ stderr }: ChildProcessWithoutNullStreams): () => string {
-  let tail: Buffer[] = [];
+  let buffer = Buffer.alloc(4096);
   let size = 0;
   stderr.on('data', (part: Buffer) => {
-    tail.push(part);
-    size += part.length;
-    if (size > 2 * stderrKept) {
-      tail = [Buffer.concat(tail).subarray(-stderrKept)];
-      size = stderrKept;
+    const next = part.subarray(-stderrKept);
+    if (size + next.length > buffer.length && buffer.length < 2 * stderrKept) {
+      const grown = Buffer.alloc(Math.min(2 * stderrKept, Math.max(2 * buffer.length, size + next.length)));
+      buffer.copy(grown, 0, 0, size);
+      buffer = grown;
     }
+    if (size + next.length > buffer.length) {
+      const kept = Math.min(size, stderrKept);
+      buffer.copyWithin(0, size - kept, size);
+      size = kept;
+    }
+    next.copy(buffer, size);
+    size += next.length;
   });
-  return () => Buffer.concat(tail).subarray(-stderrKept).toString();
+  stderr.on('error', () => undefined);
+  return () => buffer.subarray(Math.max(0, size - stderrKept), size).toString();
 }

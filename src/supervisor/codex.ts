@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ToolPolicyMessage } from '../harness/profile.js';
+import { withoutCommand } from './commands.js';
 import { ConfigError } from './config.js';
 import type { Provider, ProviderSession } from './provider.js';
 
@@ -22,7 +23,7 @@ export function codexProvider(options: CodexOptions = {}): Provider {
   return {
     command: [options.node ?? '/usr/local/bin/node', path.join(modules, adapter)],
     authMethod: 'api-key',
-    literal,
+    literal: withoutCommand,
     files: (session) => ({ [path.join(codexHome(session), 'config.toml')]: configuration(base, session) }),
     env: (session) => ({
       CODEX_HOME: codexHome(session),
@@ -85,9 +86,4 @@ function readText(file: string): string {
 /** A TOML basic string. JSON's escapes are TOML's, but for DEL, which JSON leaves as it is. */
 function tomlText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', '\\u007f');
-}
-
-/** The adapter takes a first word with a slash for a command (`/status`, `/logout`), blanks before it or not; a space without width ends that. */
-function literal(text: string): string {
-  return /^\s*\//.test(text) ? `\u200b${text}` : text;
 }

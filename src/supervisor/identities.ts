@@ -131,6 +131,10 @@ function writeNew(file: string, text: string): void {
   try {
     writeSync(handle, text);
     fsyncSync(handle);
+  } catch (error) {
+    // A full disk must not leave what the next attempt stumbles over.
+    unlinkSync(file);
+    throw error;
   } finally {
     closeSync(handle);
   }

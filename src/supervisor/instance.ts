@@ -24,7 +24,7 @@ import type { Journal } from './journal.js';
 import type { Log } from './log.js';
 import { poison } from './prompt.js';
 import { busy, Refusal, refusalOf } from './refusal.js';
-import { closeSession, CreationError, describeSession, move, newSession, openSession } from './session.js';
+import { closeSession, CreationError, describeSession, move, newSession, openSession, strip } from './session.js';
 import type { Session, SessionHost } from './session.js';
 
 export interface Instance {
@@ -41,8 +41,8 @@ export interface Instance {
   readonly deleteSession: (runtimeSessionID: string, request: DeleteSessionRequest) => Promise<DeleteSessionResponse>;
   /** The session of a path, once the fence of a request is known to be its own. */
   readonly find: (runtimeSessionID: string, metadata: MutationMetadata) => Session;
-  /** A session that is gone, for as long as it is remembered. */
-  readonly remembered: (runtimeSessionID: string) => Session | undefined;
+  /** A session that is gone, for as long as it is remembered, if the fence of a request is its own. */
+  readonly remembered: (runtimeSessionID: string, metadata: MutationMetadata) => Session | undefined;
   /** Called when a session stopped doing something: removes it if nothing can come of it any more. */
   readonly settle: (session: Session) => void;
   /** Nothing more may happen here: the authority of every session ends, and no status of this instance is valid again. */
@@ -63,10 +63,13 @@ export function createInstance(host: SessionHost, log: Log): Instance {
   const sessions = new Map<string, Session>();
   const graves = new Map<string, Grave>();
   const journal = createJournal();
+  /** Sessions that are being made. */
+  const opening = new Set<Promise<unknown>>();
+  let closing = false;
   let lifecycle: Lifecycle = 'ready';
   let requested: { readonly at: string; readonly reason: string } | undefined;
 
-  const isAccepting = () => !requested && lifecycle === 'ready' && hasIdentities();
+  const isAccepting = () => !closing && !requested && lifecycle === 'ready' && hasIdentities();
   const hasIdentities = () => host.identities.capacity().remaining > host.identities.capacity().exhaustionReserve;
 
   function bury(session: Session): Tombstone {
@@ -79,6 +82,7 @@ export function createInstance(host: SessionHost, log: Log): Instance {
       deletedAt: instant(Date.now()),
       operations: session.journal.records(),
     };
+    strip(session);
     graves.set(session.order.runtimeSessionID, { session, tombstone });
     sessions.delete(session.order.runtimeSessionID);
     return tombstone;
@@ -133,6 +137,13 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     return request.agentConfiguration;
   }
 
+  function tracked<T>(work: Promise<T>): Promise<T> {
+    opening.add(work);
+    const done = () => opening.delete(work);
+    work.then(done, done);
+    return work;
+  }
+
   function sessionOf({ runtimeSessionUID: uid, runtimeSessionGeneration: generation }: Fence): Session | undefined {
     const all = [...sessions.values(), ...[...graves.values()].map(({ session }) => session)];
     return all.find(({ fence }) => fence.runtimeSessionUID === uid && (fence.runtimeSessionGeneration ?? 0) >= (generation ?? 0));
@@ -156,7 +167,8 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     sessions.set(request.runtimeSessionID, session);
     session.journal.put(metadata, 'recorded');
     try {
-      await openSession(session, host);
+      await tracked(openSession(session, host));
+      if (closing) throw new Error('the instance ends');
     } catch (error) {
       log.error('session not created', error, { session: request.runtimeSessionID, stderr: lastWords(session) });
       poison(session);
@@ -229,13 +241,21 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     createSession,
     deleteSession,
     find,
-    remembered: (id) => graves.get(id)?.session,
+    remembered: (id, { fence }) => {
+      const session = graves.get(id)?.session;
+      return session && fenceMismatch(fence, session.fence, { session: true }) === undefined ? session : undefined;
+    },
     settle,
     poisonInstance,
     close: async () => {
+      closing = true;
       host.proxy.revoke();
       for (const session of sessions.values()) poison(session);
-      const all = await Promise.all([...sessions.values()].map((session) => closeSession(session).catch(() => false)));
+      const end = () => Promise.all([...sessions.values()].map((session) => closeSession(session).catch(() => false)));
+      await end();
+      // What was being made when this began has a process now, or never will.
+      await Promise.allSettled(opening);
+      const all = await end();
       return all.every((gone) => gone);
     },
   };

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { codexProvider } from './codex.js';
 import { ConfigError } from './config.js';
+import { openCodeProvider } from './opencode.js';
 import type { Provider } from './provider.js';
 
 /** Where the image keeps what the supervisor needs; each can be moved by an option of the command. */
@@ -10,7 +11,7 @@ export interface MainOptions {
   readonly sameUser: boolean;
 }
 
-/** `--adapter-digests FILE --codex-config FILE --codex-modules DIR --node FILE --same-user` */
+/** `--adapter-digests FILE --codex-config FILE --codex-modules DIR --node FILE --opencode FILE --same-user` */
 export function readOptions(args: readonly string[]): MainOptions {
   const { values } = parseArgs({
     args: [...args],
@@ -19,6 +20,7 @@ export function readOptions(args: readonly string[]): MainOptions {
       'codex-config': { type: 'string' },
       'codex-modules': { type: 'string' },
       node: { type: 'string' },
+      opencode: { type: 'string' },
       'same-user': { type: 'boolean', default: false },
     },
   });
@@ -27,11 +29,12 @@ export function readOptions(args: readonly string[]): MainOptions {
     adapterDigests: values['adapter-digests'],
     provider: (kind) => {
       if (kind === 'codex') return codexProvider(codex);
+      if (kind === 'opencode') return openCodeProvider({ program: values.opencode });
       throw new ConfigError('invalid', {
         at: 'environment',
         field: 'ORKA_ACP_PROVIDER',
         found: kind,
-        allowed: 'codex in this version',
+        allowed: 'codex or opencode in this version',
       });
     },
     sameUser: values['same-user'],

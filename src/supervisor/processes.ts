@@ -13,12 +13,12 @@ interface ProcessState {
 
 const scanPause = 25;
 
-/** Processes that can still run. The dead whom nobody has waited for yet do not count. */
+/** Processes that can still run. The dead whom nobody has waited for yet do not count; one of which only the first thread has died does. */
 export function processesOf(owner: ProcessOwner): readonly ProcessState[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const alive = pids.map((pid) => read(Number(pid))).filter((process) => process !== undefined);
   const mine = 'uid' in owner ? alive.filter(({ uids }) => uids.includes(owner.uid)) : inSession(alive, owner.sid);
-  return mine.filter(({ state }) => state !== 'Z' && state !== 'X');
+  return mine.filter(({ state }) => !isDead(state));
 }
 
 interface ProcessEntry extends ProcessState {
@@ -41,8 +41,34 @@ function read(pid: number): ProcessEntry | undefined {
   const [stat, status] = [procFile(pid, 'stat'), procFile(pid, 'status')];
   const fields = afterName(stat);
   if (fields.length === 0) return undefined;
+  const state = fields[0] ?? '';
   const uids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
-  return { pid, state: fields[0] ?? '', parent: Number(fields[1]), sid: Number(fields[3]), uids };
+  return {
+    pid,
+    state: isDead(state) ? stateOfThreads(pid, state) : state,
+    parent: Number(fields[1]),
+    sid: Number(fields[3]),
+    uids,
+  };
+}
+
+function isDead(state: string): boolean {
+  return state === 'Z' || state === 'X';
+}
+
+/** A process looks dead when its first thread is, while others may run. */
+function stateOfThreads(pid: number, first: string): string {
+  const states = threadsOf(pid).map((thread) => afterName(procFile(pid, `task/${thread}/stat`))[0] ?? 'X');
+  const alive = states.filter((state) => !isDead(state));
+  return alive.find((state) => state !== 'T') ?? alive[0] ?? first;
+}
+
+function threadsOf(pid: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }
 
 /** When a process began, in ticks since the kernel did; `undefined` if there is none. */

@@ -8,7 +8,6 @@ import type {
   RenewLeaseResponse,
   StartPromptRequest,
 } from '../harness/prompts.js';
-import { fenceMismatch } from '../harness/fence.js';
 import { milliseconds } from '../harness/instant.js';
 import { protocol } from '../harness/protocol.js';
 import { fresh } from '../harness/replay.js';
@@ -28,6 +27,10 @@ export async function beginPrompt(
 ): Promise<void> {
   const { config } = instance.host;
   const { metadata } = request;
+  // Most prompts that do not end well take their session with them; a repeat is to learn how it ended all the same.
+  const gone = instance.remembered(id, metadata);
+  const before = gone?.journal.classify(metadata, gone.fence);
+  if (before && before.class !== 'fresh') throw refusalOf(before);
   const session = instance.find(id, metadata);
   const relation = session.journal.classify(metadata, session.fence);
   if (relation.class !== 'fresh')
@@ -55,11 +58,13 @@ export async function beginPrompt(
     route,
     response,
     redact: route.redact,
+    timing: instance.host.timing,
     ended: (proven) => {
       instance.log.info('prompt ended', {
         session: id,
         prompt: metadata.promptID ?? '',
         as: session.last?.settlement.terminalEvent ?? 'not accepted',
+        ...(session.last?.code === undefined ? {} : { code: session.last.code }),
       });
       if (!proven) instance.poisonInstance('processes of a session could not be ended');
       instance.settle(session);
@@ -69,7 +74,7 @@ export async function beginPrompt(
 
 /** The same lease for every repeat; a new one must follow the current. Source: dispatch.md §5.7. */
 export async function renewLease(instance: Instance, id: string, request: RenewLeaseRequest): Promise<RenewLeaseResponse> {
-  const session = instance.find(id, request.metadata);
+  const session = instance.remembered(id, request.metadata) ?? instance.find(id, request.metadata);
   return session.journal.run(request.metadata, session.fence, () => {
     const { prompt } = session;
     if (!prompt) return Promise.reject(new Refusal('settled', 'a prompt that runs', { status: 410 }));
@@ -92,7 +97,7 @@ export async function renewLease(instance: Instance, id: string, request: RenewL
 /** Waits until the prompt is settled, at most until the request's own deadline. The first settlement stays. */
 export async function cancelPrompt(instance: Instance, id: string, request: CancelPromptRequest): Promise<CancelPromptResponse> {
   const { metadata } = request;
-  const session = remembered(instance, id, request) ?? instance.find(id, metadata);
+  const session = instance.remembered(id, metadata) ?? instance.find(id, metadata);
   return session.journal.run(metadata, session.fence, async () => {
     const { prompt } = session;
     const deadline = milliseconds(request.settlementDeadline);
@@ -105,15 +110,6 @@ export async function cancelPrompt(instance: Instance, id: string, request: Canc
     if (prompt) throw new Refusal('outcome_unknown', 'a prompt that could be settled in time');
     throw new Refusal('digest_conflict', 'the prompt that ran last', { status: 409 });
   });
-}
-
-/** A session that was removed because of its prompt still knows how that ended. */
-function remembered(instance: Instance, id: string, { metadata }: CancelPromptRequest): Session | undefined {
-  const session = instance.remembered(id);
-  const known =
-    session?.last?.promptID === metadata.promptID &&
-    fenceMismatch(metadata.fence, session?.fence ?? metadata.fence, { session: true }) === undefined;
-  return known ? session : undefined;
 }
 
 function settledAnswer(session: Session, { settlement, forced }: NonNullable<Session['last']>): CancelPromptResponse {
@@ -150,6 +146,7 @@ function leaseRefusal(instance: Instance, request: RenewLeaseRequest): Refusal |
   return problem === undefined ? undefined : new Refusal('invalid_request', problem);
 }
 
+/** A timer's longest time is three weeks and a half; no settlement takes as long as a minute. */
 function later(at: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.max(0, at - Date.now())).unref());
+  return new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(0, at - Date.now()), 60_000)).unref());
 }

@@ -10,11 +10,11 @@ import { readUsage } from './updates.js';
 /** The last event of a prompt. */
 export type TerminalBody = Extract<EventBody, { readonly type: 'completed' | 'cancelled' | 'failed' | 'outcome_unknown' }>;
 
-const failures: Readonly<Record<string, string>> = {
-  max_tokens: 'token_limit',
-  max_turn_requests: 'turn_limit',
-  refusal: 'refusal',
-};
+const failures: ReadonlyMap<string, string> = new Map([
+  ['max_tokens', 'token_limit'],
+  ['max_turn_requests', 'turn_limit'],
+  ['refusal', 'refusal'],
+]);
 
 const nothingSaid = 'Prompt completed without textual output.';
 
@@ -27,8 +27,7 @@ export function endOfAnswer(
   const { stopReason, usage } = isObject(answer) ? answer : ({} as JsonObject);
   if (stopReason === 'end_turn') {
     const text = result.text === '' ? nothingSaid : result.text;
-    if (Buffer.byteLength(text) > result.maxBytes)
-      return failed('terminal_result_too_large', `an answer of more than ${result.maxBytes} bytes`);
+    if (Buffer.byteLength(text) > result.maxBytes) return tooLarge(result.maxBytes);
     return {
       type: 'completed',
       payload: { stopReason, result: { content: [{ type: 'text', text }], model: result.model, usage: readUsage(usage) } },
@@ -36,7 +35,7 @@ export function endOfAnswer(
   }
   if (stopReason === 'cancelled')
     return { type: 'cancelled', payload: { stopReason, ...(reason === undefined ? {} : { reason }) } };
-  const known = typeof stopReason === 'string' ? failures[stopReason] : undefined;
+  const known = typeof stopReason === 'string' ? failures.get(stopReason) : undefined;
   if (known === undefined)
     return failed('unknown_stop_reason', 'the agent stopped for a reason that this protocol does not know');
   return {
@@ -49,6 +48,10 @@ export function endOfAnswer(
 export function endOfError(error: unknown): TerminalBody {
   if (error instanceof AcpError && error.code === 'answer') return failed('agent_error', error.message);
   return outcomeUnknown(error instanceof Error ? error.message : String(error), false);
+}
+
+export function tooLarge(maxBytes: number): TerminalBody {
+  return failed('terminal_result_too_large', `the answer has more than ${maxBytes} bytes`);
 }
 
 export function failed(code: string, message: string): TerminalBody {

@@ -7,20 +7,21 @@ import type { Limits } from '../harness/introspection.js';
 import { digestOfSettlement } from '../harness/prompts.js';
 import type { CancelReason, ContentBlock, Lease, StartPromptRequest } from '../harness/prompts.js';
 import { acpVersion } from '../harness/protocol.js';
-import { within } from './acp.js';
+import { AcpError, within } from './acp.js';
 import type { Agent } from './agent.js';
 import { deferred } from './deferred.js';
 import { createEventWriter } from './event-writer.js';
+import type { Update } from '../harness/events.js';
 import type { EventBody } from './event-writer.js';
-import { permissionAnswer } from './permissions.js';
+import { cancelledPermission, permissionAnswer } from './permissions.js';
 import { killAll, terminate } from './processes.js';
-import { endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf } from './prompt-end.js';
+import { endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf, tooLarge } from './prompt-end.js';
 import type { TerminalBody } from './prompt-end.js';
 import type { ProxyRoute } from './provider-proxy.js';
 import { Refusal } from './refusal.js';
 import { move } from './session.js';
-import type { Session } from './session.js';
-import { readUpdate } from './updates.js';
+import type { Session, Timing } from './session.js';
+import { readUpdate, withoutContent } from './updates.js';
 
 export interface PromptRun {
   readonly request: StartPromptRequest;
@@ -47,13 +48,14 @@ export interface PromptDeps {
   readonly redact: (text: string) => string;
   /** Told once, after the session's state says how the prompt ended. `proven`: no process is left that could still act. */
   readonly ended: (proven: boolean) => void;
-  /** Milliseconds until an agent that was asked to stop is ended. @default 10000 */
-  readonly cancelGrace?: number;
+  readonly timing: Timing;
 }
 
 /** Milliseconds in which small pieces of text are joined, and bytes from which a piece goes out at once. */
 const joinFor = 25;
 const joinUpTo = 8 * 1024;
+/** Characters of one event: whatever they are, their line is not too long. */
+const mostJoined = 64 * 1024;
 
 /**
  * Sends a prompt to an idle session's agent. Returns at the acceptance boundary: the whole request has reached the agent and the first
@@ -81,6 +83,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   let leaseTimer: NodeJS.Timeout | undefined;
 
   const hasBegun = () => accepted;
+  const isOver = () => over;
 
   function accept(): void {
     if (accepted) return;
@@ -95,35 +98,58 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     if (problem !== undefined) fail(problem, 'the agent says more than its stream can carry');
   }
 
+  /** What is said beside the answer is left out rather than that it ends a prompt. */
+  function sendUpdate(update: Update): void {
+    const whole: EventBody = { type: 'update', payload: redacted(update, redact) };
+    const event: EventBody = writer.fits(whole) ? whole : { type: 'update', payload: withoutContent(whole.payload) };
+    if (writer.fits(event)) send(event);
+  }
+
   function flush(): void {
     clearTimeout(joinTimer);
     joinTimer = undefined;
     const text = pending;
     pending = '';
-    if (text !== '')
-      send({ type: 'update', payload: { kind: 'assistant_message_chunk', assistantMessage: { text: redact(text) } } });
+    for (const part of partsOf(redact(text), mostJoined))
+      send({ type: 'update', payload: { kind: 'assistant_message_chunk', assistantMessage: { text: part } } });
   }
 
   function onUpdate(raw: Json | undefined): void {
-    const update = readUpdate(raw);
-    if (over || !update) return;
+    // After a failure nothing is kept of what is still said.
+    const update = over || failure ? undefined : readUpdate(raw);
+    if (!update) return;
     accept();
     if (update.kind === 'event') {
       flush();
-      send({ type: 'update', payload: redacted(update.update, redact) });
+      sendUpdate(update.update);
       return;
     }
     said += update.text;
     if (update.final) finalAnswer += update.text;
     pending += update.text;
-    if (said.length > 4 * limits.maxTerminalResultBytes)
-      fail('terminal_result_too_large', 'the agent says more than a result may hold');
+    if (said.length > 4 * limits.maxTerminalResultBytes) failWith(tooLarge(resultBytes(limits)));
     else if (pending.length >= joinUpTo) flush();
     else joinTimer ??= setTimeout(flush, joinFor);
   }
 
+  function onOversized(kind: string | undefined): void {
+    if (over || failure) return;
+    accept();
+    if (kind === 'agent_message_chunk') failWith(tooLarge(resultBytes(limits)));
+    else if (kind === undefined) fail('message_too_large', 'the agent says more at once than can be read');
+    else
+      sendUpdate({
+        kind: 'diagnostic',
+        diagnostic: { code: 'update_omitted', message: `a ${kind} that was too long`, retryable: false },
+      });
+  }
+
   function fail(code: string, message: string): void {
-    failure ??= failed(code, message);
+    failWith(failed(code, message));
+  }
+
+  function failWith(end: TerminalBody): void {
+    failure ??= end;
     cancel('user_requested');
   }
 
@@ -132,13 +158,14 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     reason = why;
     move(session, 'cancelling');
     agent.cancel();
-    const grace = Math.max(0, Math.min(deps.cancelGrace ?? 10_000, graceEnds - Date.now()));
+    const grace = Math.max(0, Math.min(deps.timing.cancelGrace, graceEnds - Date.now()));
     graceTimer = setTimeout(() => {
       void force();
     }, grace);
   }
 
   async function force(): Promise<void> {
+    if (forcing) return;
     forcing = true;
     await terminate(agent.owner, 500);
     const proven = await killAll(agent.owner);
@@ -152,14 +179,22 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
 
   function finish(natural: TerminalBody, { proven, forced }: { readonly proven: boolean; readonly forced: boolean }): void {
     if (over) return;
+    // Ended before it was accepted: the agent may have seen all of it.
+    accept();
     flush();
-    const end = failure && natural.type !== 'outcome_unknown' ? failure : natural;
+    const end = presentable(failure && natural.type !== 'outcome_unknown' ? failure : natural);
     over = true;
-    for (const timer of [joinTimer, graceTimer, leaseTimer]) clearTimeout(timer);
+    stopTimers();
     route.disable();
     const settledAt = writer.stamp();
     const settlement = settlementOf(end, settledAt);
-    session.last = { promptID: metadata.promptID ?? '', settlement, digest: digestOfSettlement(settlement), forced };
+    session.last = {
+      promptID: metadata.promptID ?? '',
+      settlement,
+      digest: digestOfSettlement(settlement),
+      forced,
+      ...('code' in end.payload ? { code: end.payload.code } : {}),
+    };
     delete session.prompt;
     session.journal.put(metadata, 'settled', end.type);
     if (end.type === 'completed' && session.state === 'prompt_running') move(session, 'validating');
@@ -167,6 +202,16 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     writer.end(end, settledAt);
     settled.resolve(undefined);
     deps.ended(proven);
+  }
+
+  /** A result that makes too long a line is too large, and no text of the agent's tells a secret. */
+  function presentable(end: TerminalBody): TerminalBody {
+    const fitting = writer.fits(end) ? end : tooLarge(resultBytes(limits));
+    return fitting.type === 'completed' ? fitting : ({ ...fitting, payload: redacted(fitting.payload, redact) } as TerminalBody);
+  }
+
+  function stopTimers(): void {
+    for (const timer of [joinTimer, graceTimer, leaseTimer]) clearTimeout(timer);
   }
 
   function watchLease(): void {
@@ -199,13 +244,16 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   });
   const { written, answer } = agent.prompt(content, {
     update: onUpdate,
-    permission: (params) => permissionAnswer(session.order.mcpConfiguration.toolPolicy, params),
+    oversized: onOversized,
+    permission: (params) =>
+      over || reason !== undefined ? cancelledPermission : permissionAnswer(session.order.mcpConfiguration.toolPolicy, params),
   });
   try {
-    await within(written, 30_000, 'session/prompt');
+    await within(written, deps.timing.accept, 'session/prompt');
   } catch (error) {
     if (!hasBegun()) {
       over = true;
+      stopTimers();
       route.disable();
       delete session.prompt;
       session.journal.forget(metadata.operationID);
@@ -216,11 +264,14 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     }
     finish(endOfError(error), { proven: true, forced: false });
   }
+  if (isOver()) return run;
   accept();
   watchLease();
   response.once('close', () => {
     cancel('stream_disconnected');
   });
+  // Whoever left before that was heard of by nobody.
+  if (response.closed) cancel('stream_disconnected');
   answer.then(
     (value) => {
       const text = redact(finalAnswer === '' ? said : finalAnswer);
@@ -230,16 +281,30 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       finish(trouble ? failed(trouble.code, trouble.message) : end, { proven: true, forced: false });
     },
     (error: unknown) => {
-      // An agent that we are ending cannot answer any more; how it ends is told when it has.
-      if (!forcing) finish(endOfError(error), { proven: true, forced: false });
+      // An agent that we are ending cannot answer any more; one that ends instead of stopping is proven to have ended. Both are told then.
+      const told = error instanceof AcpError && error.code === 'answer';
+      if (reason !== undefined && !told) void force();
+      else finish(endOfError(error), { proven: true, forced: false });
     },
   );
   return run;
 }
 
-/** The whole line has a bound of its own, and escaping may double a text. */
-function resultBytes(limits: Limits): number {
-  return Math.min(limits.maxTerminalResultBytes, Math.floor(limits.maxEventLineBytes / 2) - 4096);
+/** The line has other members, and so has the object in which a result is kept; escaping is measured on the line itself. */
+function resultBytes({ maxTerminalResultBytes, maxEventLineBytes }: Limits): number {
+  return Math.min(maxTerminalResultBytes, maxEventLineBytes) - 4096;
+}
+
+/** A text in parts of at most so many characters, none of them split in the middle of a surrogate pair. */
+function partsOf(text: string, most: number): readonly string[] {
+  const parts: string[] = [];
+  for (let start = 0; start < text.length;) {
+    const end = start + most;
+    const cut = end < text.length && /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end;
+    parts.push(text.slice(start, cut));
+    start = cut;
+  }
+  return parts;
 }
 
 /** From wherever a session stands. */

@@ -41,7 +41,7 @@ export interface ProviderProxy {
   readonly close: () => Promise<void>;
 }
 
-const most = { request: 32 * 1024 * 1024, response: 64 * 1024 * 1024, perSession: 2, inAll: 8 } as const;
+const most = { request: 32 * 1024 * 1024, response: 64 * 1024 * 1024, perSession: 2, inAll: 8, connections: 256 } as const;
 const prefix = '/_orka/provider/';
 
 interface Route {
@@ -56,6 +56,14 @@ interface Route {
   trouble: ModelTrouble | undefined;
 }
 
+/** One of the few requests that a session may have under way. */
+interface Place {
+  /** Breaks it. */
+  readonly stop: () => void;
+  /** What else is to end when it is broken. */
+  readonly onStop: (end: () => void) => void;
+}
+
 interface Refused {
   readonly status: number;
   readonly code: string;
@@ -65,11 +73,13 @@ interface Refused {
 export async function startProviderProxy(upstream: URL, token: string, routes: Provider['routes']): Promise<ProviderProxy> {
   const known = new Map<string, Route>();
   let inAll = 0;
-  const server = createServer({ maxHeaderSize: 32 * 1024 }, (request, response) => {
+  // An agent may open connections and send nothing: they are few, and do not stay.
+  const patience = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 };
+  const server = createServer({ maxHeaderSize: 32 * 1024, ...patience }, (request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
   server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n'));
-  server.requestTimeout = 0;
+  server.maxConnections = most.connections;
   await startListening(server, { host: '127.0.0.1', port: 0 });
   const { port } = server.address() as AddressInfo;
 
@@ -79,13 +89,16 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
       refuse(response, target);
       return;
     }
-    const { route, path, inference } = target;
+    const { route, path, inference, outputMembers } = target;
     if (route.underWay.size >= most.perSession || inAll >= most.inAll) {
       refuse(response, { status: 429, code: 'busy' });
       return;
     }
+    const place = takePlace(route, response);
     const body = await readBody(request, most.request);
-    const checked = body ? checkBody(route, body, request.method === 'POST') : { status: 413, code: 'request_too_large' };
+    const checked = body
+      ? checkBody(route, body, request.method === 'POST' ? outputMembers : undefined)
+      : { status: 413, code: 'request_too_large' };
     if ('status' in checked) {
       refuse(response, checked);
       return;
@@ -99,12 +112,14 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
       route.onTurnLimit();
       return;
     }
-    await forward(route, path, request, checked.body, response, inference ? callOf(route) : ignored);
+    await forward(path, request, checked.body, response, place, inference ? callOf(route) : ignored);
   }
 
   function find(
     request: IncomingMessage,
-  ): Refused | { readonly route: Route; readonly path: string; readonly inference: boolean } {
+  ):
+    | Refused
+    | { readonly route: Route; readonly path: string; readonly inference: boolean; readonly outputMembers: OutputMembers } {
     const [path = ''] = (request.url ?? '').split('?');
     const [id = '', ...rest] = path.startsWith(prefix) ? path.slice(prefix.length).split('/') : [];
     const route = known.get(id);
@@ -113,16 +128,31 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
     if (!route.onTurnLimit) return { status: 403, code: 'no_active_prompt' };
     const wanted = `/${rest.join('/')}`;
     const allowed = routes[`${request.method ?? ''} ${wanted}`];
-    return allowed ? { route, path: wanted, inference: allowed.inference } : { status: 403, code: 'outside_profile' };
+    if (!allowed) return { status: 403, code: 'outside_profile' };
+    return { route, path: wanted, inference: allowed.inference, outputMembers: allowed.outputMembers ?? ['max_output_tokens'] };
+  }
+
+  /** Counts a request from before its body is read, as the body is what costs memory, until its connection is done with it. */
+  function takePlace(route: Route, response: ServerResponse): Place {
+    const ends = new Set<() => void>([() => response.destroy()]);
+    const stop = () => {
+      for (const end of ends) end();
+    };
+    route.underWay.add(stop);
+    inAll++;
+    response.once('close', () => {
+      if (route.underWay.delete(stop)) inAll--;
+    });
+    return { stop, onStop: (end) => ends.add(end) };
   }
 
   /** Sends one request on, and its answer back as it comes. */
   function forward(
-    route: Route,
     path: string,
     request: IncomingMessage,
     body: Buffer,
     response: ServerResponse,
+    { stop, onStop }: Place,
     call: ModelCall,
   ): Promise<void> {
     return new Promise((resolve) => {
@@ -134,25 +164,16 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
         path: upstream.pathname.replace(/\/$/, '') + path,
         headers: upstreamHeaders(request, body),
       });
-      const stop = () => {
-        outgoing.destroy();
-        response.destroy();
-      };
-      const done = () => {
-        if (route.underWay.delete(stop)) inAll--;
-        resolve();
-      };
-      route.underWay.add(stop);
-      inAll++;
+      onStop(() => outgoing.destroy());
       response.once('close', () => {
         outgoing.destroy();
-        done();
+        resolve();
       });
       outgoing.once('error', () => {
         call.failed({ code: 'model_unavailable', message: 'the provider proxy cannot be reached' });
         if (response.headersSent) response.destroy();
         else refuse(response, { status: 502, code: 'upstream_unreachable' });
-        done();
+        resolve();
       });
       outgoing.once('response', (incoming) => {
         call.answered(incoming.statusCode ?? 502);
@@ -263,15 +284,20 @@ function troubleCode(status: number): ModelTrouble['code'] {
   return status < 400 || status >= 500 ? 'model_unavailable' : 'model_request_refused';
 }
 
-/** The body to send: that of the frozen model, with the output bounded. */
-function checkBody(route: Route, body: Buffer, required: boolean): Refused | { readonly body: Buffer } {
-  if (!required) return body.length === 0 ? { body } : { status: 400, code: 'no_body_expected' };
+type OutputMembers = readonly [string, ...string[]];
+
+/** The body to send: that of the frozen model, with the output bounded. `members`: of the bound; `undefined` = no body is expected. */
+function checkBody(route: Route, body: Buffer, members: OutputMembers | undefined): Refused | { readonly body: Buffer } {
+  if (!members) return body.length === 0 ? { body } : { status: 400, code: 'no_body_expected' };
   const value = parse(body);
   if (!isObject(value)) return { status: 400, code: 'malformed_body' };
   if (value['model'] !== route.model) return { status: 403, code: 'outside_profile' };
-  const wanted = value['max_output_tokens'];
-  if (route.outputLimit === 0 || (typeof wanted === 'number' && wanted <= route.outputLimit)) return { body };
-  return { body: Buffer.from(JSON.stringify({ ...value, max_output_tokens: route.outputLimit })) };
+  const limit = route.outputLimit;
+  const given = members.filter((member) => value[member] !== undefined && value[member] !== null);
+  const within = given.every((member) => typeof value[member] === 'number' && value[member] <= limit);
+  if (limit === 0 || (given.length > 0 && within)) return { body };
+  const bounded = Object.fromEntries((given.length > 0 ? given : [members[0]]).map((member) => [member, limit]));
+  return { body: Buffer.from(JSON.stringify({ ...value, ...bounded })) };
 }
 
 function relay(incoming: IncomingMessage, response: ServerResponse, stop: () => void): void {

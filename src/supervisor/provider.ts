@@ -1,4 +1,4 @@
-import type { AgentConfiguration } from '../domain/profile.js';
+import type { AgentConfiguration, RuntimeProfile } from '../domain/profile.js';
 import type { WorkspaceIntent } from '../api/index.js';
 import type { ToolPolicyMessage } from '../harness/profile.js';
 
@@ -7,6 +7,7 @@ export interface ProviderSession {
   readonly configuration: AgentConfiguration;
   readonly toolPolicy: ToolPolicyMessage;
   readonly intent: WorkspaceIntent;
+  readonly modelLimits?: RuntimeProfile['modelLimits'] | undefined;
   readonly home: string;
   /** Base URL of the session's route through the loopback proxy. */
   readonly proxyUrl: string;
@@ -26,6 +27,13 @@ export interface Provider {
   readonly env: (session: ProviderSession) => Readonly<Record<string, string>>;
   /** A text that the agent takes as it is, and not as a command to itself. @default the text */
   readonly literal?: (text: string) => string;
-  /** Requests that reach the upstream: `METHOD /path`, and whether one counts as a turn. */
-  readonly routes: Readonly<Record<string, { readonly inference: boolean }>>;
+  /** Requests that reach the upstream, by `METHOD /path`. */
+  readonly routes: Readonly<Record<string, ProviderRoute>>;
+}
+
+interface ProviderRoute {
+  /** Whether a request counts as a turn. */
+  readonly inference: boolean;
+  /** Members of a request that bound the answer; the first is set where a model's output is limited. @default max_output_tokens */
+  readonly outputMembers?: readonly [string, ...string[]];
 }

@@ -20,7 +20,7 @@ import type { ProcessOwner } from './processes.js';
 import type { PromptRun } from './prompt.js';
 import type { Provider, ProviderSession } from './provider.js';
 import type { ProviderProxy, ProxyRoute } from './provider-proxy.js';
-import { createSessionFolder, giveAway, removeTree, writePrivateFile } from './session-folder.js';
+import { createSessionFolder, giveAway, removeStrays, removeTree, writePrivateFile } from './session-folder.js';
 import type { SessionFolder } from './session-folder.js';
 import { mayMove } from './session-state.js';
 
@@ -32,7 +32,20 @@ export interface SessionHost {
   readonly identities: Identities;
   /** Agents keep the supervisor's user. Only for tests: nothing then separates sessions. */
   readonly sameUser: boolean;
+  readonly timing: Timing;
 }
+
+/** Milliseconds that an agent has. Source: dispatch.md §6.4. */
+export interface Timing {
+  /** For each step of its greeting. */
+  readonly initialize: number;
+  /** To take a whole prompt. */
+  readonly accept: number;
+  /** To stop by itself once it is asked to. */
+  readonly cancelGrace: number;
+}
+
+export const usualTiming: Timing = { initialize: 60_000, accept: 30_000, cancelGrace: 10_000 };
 
 export interface Session {
   readonly order: CreateSessionRequest;
@@ -52,7 +65,14 @@ export interface Session {
   /** The prompt that runs. */
   prompt?: PromptRun;
   /** How the last prompt ended. */
-  last?: { readonly promptID: string; readonly settlement: Settlement; readonly digest: Digest; readonly forced: boolean };
+  last?: {
+    readonly promptID: string;
+    readonly settlement: Settlement;
+    readonly digest: Digest;
+    readonly forced: boolean;
+    /** What a failure is called. */
+    readonly code?: string;
+  };
 }
 
 /** What went wrong stays in the supervisor's log; whoever asked learns the stage. */
@@ -117,6 +137,7 @@ export async function openSession(session: Session, host: SessionHost): Promise<
     configuration,
     toolPolicy: order.mcpConfiguration.toolPolicy,
     intent: order.workspace.intent,
+    modelLimits: config.profile.modelLimits,
     home: folder.home,
     proxyUrl: route.url,
     proxyCredential: route.credential,
@@ -143,6 +164,7 @@ export async function openSession(session: Session, host: SessionHost): Promise<
           profileDigest: config.profileDigest,
         },
         maxMessage: config.limits.maxRequestBytes,
+        initializeTimeout: host.timing.initialize,
       },
       (child) => {
         session.owner = child.owner;
@@ -154,11 +176,18 @@ export async function openSession(session: Session, host: SessionHost): Promise<
 
 /** Ends everything of a session; `true` = proven that no process of it is left, and its files are gone. */
 export async function closeSession(session: Session): Promise<boolean> {
-  session.route?.remove();
-  const gone = session.owner === undefined || (await killAll(session.owner));
+  const { route, owner, folder } = session;
+  route?.remove();
+  const gone = owner === undefined || (await killAll(owner));
   if (!gone) return false;
-  if (session.folder) removeTree(session.folder.root);
+  if (folder) await removeTree(folder.root);
+  if (owner && 'uid' in owner) await removeStrays(owner.uid);
   return true;
+}
+
+/** Lets go of what only a session that exists needs: a grave is kept for an hour. */
+export function strip(session: Session): void {
+  for (const member of ['agent', 'stderr', 'route', 'folder'] as const) Reflect.deleteProperty(session, member);
 }
 
 export function describeSession({ order, fence, state, agent, createdAt, lastTransitionAt }: Session): SessionDescriptor {

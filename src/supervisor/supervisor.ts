@@ -10,6 +10,9 @@ import type { Log } from './log.js';
 import type { Provider } from './provider.js';
 import { startProviderProxy } from './provider-proxy.js';
 import { createSupervisorServer } from './server.js';
+import { removeLeftSessions } from './session-folder.js';
+import { usualTiming } from './session.js';
+import type { Timing } from './session.js';
 
 export interface Supervisor {
   /** Port that it listens on. */
@@ -22,6 +25,8 @@ export interface SupervisorOptions {
   readonly log: Log;
   /** Agents keep the supervisor's user. Only for tests. @default false */
   readonly sameUser?: boolean;
+  /** @default {@link usualTiming} */
+  readonly timing?: Timing;
   /** Milliseconds that running requests get when it stops. @default 45000 */
   readonly stopGrace?: number;
 }
@@ -31,13 +36,14 @@ export async function startSupervisor(
   config: SupervisorConfig,
   credentials: Credentials,
   provider: Provider,
-  { log, sameUser = false, stopGrace = 45_000 }: SupervisorOptions,
+  { log, sameUser = false, timing = usualTiming, stopGrace = 45_000 }: SupervisorOptions,
 ): Promise<Supervisor> {
   const identities = openIdentities(config.sessionBaseDir, config.identities);
   // Sessions pass through to their own folder; they cannot see each other's names.
   chmodSync(config.sessionBaseDir, 0o711);
+  await removeLeftSessions(config.sessionBaseDir);
   const proxy = await startProviderProxy(config.upstream, credentials.providerToken, provider.routes);
-  const instance = createInstance({ config, provider, proxy, identities, sameUser }, log);
+  const instance = createInstance({ config, provider, proxy, identities, sameUser, timing }, log);
   const { controllerToken, capabilitySecret } = credentials;
   const server = createSupervisorServer(instance, createAuthority({ controllerToken, capabilitySecret }, config));
   await startListening(server, config.listen);

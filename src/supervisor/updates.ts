@@ -33,6 +33,13 @@ export function readUpdate(update: Json | undefined): AgentUpdate | undefined {
   }
 }
 
+/** The same update without what a tool has printed, which is said to be left out. */
+export function withoutContent(update: Update): Update {
+  if (!update.toolCall) return update;
+  const { content: _content, contentReplace: _replace, ...toolCall } = update.toolCall;
+  return { ...update, toolCall: { ...toolCall, contentOmitted: true } };
+}
+
 /** Tokens that a prompt cost, from its answer. */
 export function readUsage(usage: Json | undefined): Usage {
   if (!isObject(usage)) return {};

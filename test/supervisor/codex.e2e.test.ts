@@ -11,13 +11,12 @@ import { codexModules, shareModules } from '../support/codex.js';
 import { eventuallyAnswers } from '../support/eventually.js';
 import { collect, deltaOrder, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
-import { startRealSupervisor } from '../support/real-supervisor.js';
+import { codexAgent, startRealSupervisor } from '../support/real-supervisor.js';
 import type { RealSupervisor } from '../support/real-supervisor.js';
 
 const codex = codexModules();
 const reason = 'missing' in codex ? codex.missing : process.getuid?.() !== 0 ? 'users are switched only by root' : undefined;
 const suite = reason === undefined ? describe : describe.skip;
-const uid = 20_000;
 
 suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipped: ${reason})`}`, () => {
   let shared: string;
@@ -41,7 +40,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
   }
 
   test('runs one Task from the delivery of credentials to a clean end', async () => {
-    const it = await startRealSupervisor(modules, { systemPrompt: 'SYSTEM_PROMPT_MARKER' });
+    const it = await startRealSupervisor(codexAgent(modules), { systemPrompt: 'SYSTEM_PROMPT_MARKER' });
     const { client, fixture, delivery } = it;
     try {
       fixture.say('ORKA_MARKER_OK');
@@ -63,7 +62,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       const again = await client.createSession(creation, task.session);
       expect(again).toMatchObject({ classification: { class: 'duplicate' }, session: { ...created.session } });
 
-      const environments = processesOf({ uid }).map(({ pid }) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
+      const environments = processesOf({ uid: it.firstUid }).map(({ pid }) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
       expect(environments.length).toBeGreaterThan(0);
       for (const environ of environments) expectNoSecret(it, environ);
       expectNoSecret(it, filesBelow(it.folder));
@@ -90,7 +89,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       const deleted = await client.deleteSession(deletion, task.runtimeSessionID, 'task_finalized');
       const phases = deleted.tombstone.operations.map(({ phase }) => phase).sort();
       expect(phases).toEqual(['applied', 'applied', 'deleted', 'settled']);
-      expect(processesOf({ uid })).toEqual([]);
+      expect(processesOf({ uid: it.firstUid })).toEqual([]);
 
       const drain = { fence, operationID: 'runtime-pool-drain-2', expiresAt: instant(Date.now() + 60_000) };
       const drained = await client.drain(drain, 'runtime_pool_scale_to_zero');
@@ -109,7 +108,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
   }, 60_000);
 
   test('notices that an agent without restriction wrote into a workspace that was to be read', async () => {
-    const it = await startRealSupervisor(modules);
+    const it = await startRealSupervisor(codexAgent(modules));
     try {
       it.fixture.runCommand('echo changed > answer.txt');
       const { fence, task } = await ready(it);
@@ -126,7 +125,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
   }, 60_000);
 
   test('keeps an agent that may only read from writing', async () => {
-    const it = await startRealSupervisor(modules, {
+    const it = await startRealSupervisor(codexAgent(modules), {
       policy: { allowed: ['Glob', 'Grep', 'Read'], disallowed: null, allowBash: false },
     });
     try {
@@ -144,7 +143,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
   }, 60_000);
 
   test('asks the model about a prompt that looks like a command of the agent', async () => {
-    const it = await startRealSupervisor(modules);
+    const it = await startRealSupervisor(codexAgent(modules));
     try {
       it.fixture.say('ORKA_MARKER_OK');
       const { fence, task } = await ready(it);
@@ -157,7 +156,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
   }, 60_000);
 
   test('ends a prompt that calls the model more often than it may', async () => {
-    const it = await startRealSupervisor(modules, { maxTurns: 1 });
+    const it = await startRealSupervisor(codexAgent(modules), { maxTurns: 1 });
     try {
       it.fixture.runCommand('true');
       const { fence, task } = await ready(it);

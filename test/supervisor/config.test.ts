@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { codexProvider } from '../../src/supervisor/codex.js';
+import { openCodeProvider } from '../../src/supervisor/opencode.js';
 import { readConfig, readListenAddress } from '../../src/supervisor/config.js';
 import { takeCredentials } from '../../src/supervisor/credentials.js';
 import { runtime, unrestricted } from '../support/harness-orders.js';
@@ -125,5 +126,46 @@ describe('the configuration of a Codex session', () => {
     const file = path.join(folder, 'codex.toml');
     writeFileSync(file, 'model_provider = "orka"\n[model_providers.orka]\nname = "x"\n[other]\n');
     expect(() => codexProvider({ configFile: file })).toThrow('model_providers');
+  });
+});
+
+describe('the configuration of an OpenCode session', () => {
+  const session = (policy = unrestricted) => ({
+    configuration: runtime(adapterDigests, { policy }).configuration,
+    toolPolicy: runtime(adapterDigests, { policy }).mcp.toolPolicy,
+    intent: 'read' as const,
+    modelLimits: { context: 1000, output: 100 },
+    home: '/h',
+    proxyUrl: 'http://127.0.0.1:1/_orka/provider/r',
+    proxyCredential: 'route-credential',
+  });
+
+  test('has one model, behind the loopback proxy, and no credential', () => {
+    const [[file, text] = ['', '']] = Object.entries(openCodeProvider().files(session()));
+    expect(file).toBe('/h/.opencode.json');
+    expect(JSON.parse(text)).toMatchObject({
+      model: 'orka/gpt-5.5',
+      enabled_providers: ['orka'],
+      permission: { '*': 'allow' },
+      provider: {
+        orka: {
+          options: { baseURL: 'http://127.0.0.1:1/_orka/provider/r/v1' },
+          models: { 'gpt-5.5': { limit: { context: 1000, output: 100 } } },
+        },
+      },
+    });
+    expect(text).not.toContain('route-credential');
+    expect(openCodeProvider().env(session())).toMatchObject({ OPENCODE_CONFIG: file, ORKA_MODEL_KEY: 'route-credential' });
+  });
+
+  test('denies what the policy does not allow, and what it denies', () => {
+    const permission = (policy: typeof unrestricted) =>
+      (JSON.parse(Object.values(openCodeProvider().files(session(policy)))[0] ?? '{}') as { permission: unknown }).permission;
+    expect(permission({ allowed: ['glob', 'read', 'bash'], disallowed: ['Read'], allowBash: false })).toEqual({
+      '*': 'deny',
+      glob: 'allow',
+      read: 'deny',
+      bash: 'deny',
+    });
   });
 });

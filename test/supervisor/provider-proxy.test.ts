@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { startProviderProxy } from '../../src/supervisor/provider-proxy.js';
 import type { ProviderProxy, ProxyRoute } from '../../src/supervisor/provider-proxy.js';
+import { eventually } from '../support/eventually.js';
 import { startModelFixture } from '../support/model-fixture.js';
 import type { ModelFixture } from '../support/model-fixture.js';
 
@@ -154,4 +155,40 @@ test('an upstream that cannot be reached is a bad gateway, and trouble', async (
   expect(await answer.text()).not.toContain(token);
   expect(route.trouble()).toMatchObject({ code: 'model_unavailable' });
   await lonely.close();
+});
+
+test('the output that a request may ask for is bounded under the name that its API has for it', async () => {
+  const chat = await startProviderProxy(new URL(fixture.url), token, {
+    'POST /v1/chat/completions': { inference: true, outputMembers: ['max_tokens', 'max_completion_tokens'] },
+  });
+  const route = chat.addRoute({ model, maxTurns: 10, outputLimit: 100 });
+  route.enable(() => undefined);
+  const sent = async (wanted: object) => {
+    await (await ask(route, '/v1/chat/completions', { body: { model, ...wanted } })).text();
+    const { model: _model, ...rest } = JSON.parse(fixture.requests.at(-1)?.body ?? '{}') as Record<string, unknown>;
+    return rest;
+  };
+  expect(await sent({})).toEqual({ max_tokens: 100 });
+  expect(await sent({ max_completion_tokens: 50 })).toEqual({ max_completion_tokens: 50 });
+  expect(await sent({ max_completion_tokens: 101 })).toEqual({ max_completion_tokens: 100 });
+  expect(await sent({ max_tokens: '9', max_completion_tokens: 9 })).toEqual({ max_tokens: 100, max_completion_tokens: 100 });
+  await chat.close();
+});
+
+test('a request counts from before its body is read: many that never end are few', async () => {
+  const route = active();
+  const { port, pathname } = new URL(route.url);
+  const head = `POST ${pathname}/v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${route.credential}\r\nContent-Length: 30000000\r\n\r\n`;
+  const answers = new Array<string>(6).fill('');
+  const sockets = answers.map((_, i) => {
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write(`${head}${'x'.repeat(1000)}`));
+    socket.on('data', (part) => (answers[i] = `${answers[i] ?? ''}${part.toString()}`));
+    socket.on('error', () => undefined);
+    return socket;
+  });
+  await eventually(() => answers.filter((answer) => answer.startsWith('HTTP/1.1 429')).length === 4);
+  route.disable();
+  await eventually(() => sockets.every(({ destroyed }) => destroyed));
+  const next = active();
+  expect((await ask(next)).status).toBe(200);
 });

@@ -2,13 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signOperation, signStatus } from '../../src/harness/capability.js';
-import { HarnessError } from '../../src/harness/errors.js';
 import { instant } from '../../src/harness/instant.js';
 import { sealRequest } from '../../src/harness/metadata.js';
-import type { PromptEvent } from '../../src/harness/events.js';
 import { processesOf } from '../../src/supervisor/processes.js';
 import { collect, deltaOrder, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
+import { gone, refusal, textOf } from '../support/supervisor-calls.js';
 import { scriptedSupervisor, switchesUsers, testCredentials } from '../support/supervisor.js';
 import type { ScriptedSupervisor } from '../support/supervisor.js';
 
@@ -20,29 +19,7 @@ afterAll(async () => {
   await it.close();
 });
 
-const refusal = (call: Promise<unknown>) =>
-  call.then(
-    () => undefined,
-    (error: unknown) =>
-      error instanceof HarnessError
-        ? { status: error.status, code: error.response?.code, class: error.response?.classification?.class }
-        : error,
-  );
-const textOf = (events: readonly PromptEvent[]) => {
-  const end = events.at(-1);
-  return end?.type === 'completed' ? end.payload.result.content[0]?.text : undefined;
-};
-
 const limits = { maxBytes: 1_000_000, maxEntries: 1000 };
-
-async function gone(task: TaskOrders): Promise<void> {
-  for (let i = 0; i < 100; i++) {
-    const { sessions } = await it.status();
-    if (!(sessions ?? []).some(({ runtimeSessionID }) => runtimeSessionID === task.runtimeSessionID)) return;
-    await sleep(50);
-  }
-  throw new Error('the session is still there');
-}
 
 const remove = (task: TaskOrders) => it.client.deleteSession(task.operation('ds', it.fence), task.runtimeSessionID, 'test');
 
@@ -195,7 +172,7 @@ describe('one prompt', () => {
       type: 'failed',
       payload: { code: expect.stringMatching(/update_rate_exceeded|event_buffer_overflow/) },
     });
-    await gone(task);
+    await gone(it, task);
   });
 
   test.each([
@@ -210,7 +187,7 @@ describe('one prompt', () => {
     const task = await it.session(`end-${text.replaceAll(' ', '-')}`);
     const events = await it.run(task, text);
     expect(events.at(-1)).toMatchObject({ type, payload: { code } });
-    await gone(task);
+    await gone(it, task);
     expect(it.folders()).not.toContain(task.runtimeSessionID);
   });
 
@@ -227,7 +204,7 @@ describe('one prompt', () => {
     const operation = task.operation('workspace-delta', it.fence, { prompt: true });
     const { delta } = await it.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!, limits));
     expect(delta).toMatchObject({ state: 'read_only_modified', entryCount: 1, changedFileCount: 1, publicationSafe: false });
-    await gone(task);
+    await gone(it, task);
   });
 
   test("an agent's own folders in a workspace are no change", async () => {
@@ -256,7 +233,7 @@ describe('cancelling', () => {
     const answer = await cancel(task);
     expect(answer).toMatchObject({ barrierState: 'settled', settlementProven: true, settlement: { outcome: 'cancelled' } });
     expect((await events).at(-1)).toMatchObject({ type: 'cancelled', payload: { reason: 'task_timeout' } });
-    await gone(task);
+    await gone(it, task);
     const late = await cancel(task, 10_000, 'cancel-late');
     expect(late.settlement).toEqual(answer.settlement);
   });
@@ -268,13 +245,13 @@ describe('cancelling', () => {
     const answer = await cancel(task, 3_000);
     expect(answer).toMatchObject({ barrierState: 'forced_terminated', settlementProven: true, forcedTermination: true });
     expect((await events).at(-1)?.type).toBe('cancelled');
-    await gone(task);
+    await gone(it, task);
   });
 
   test('whoever stops reading cancels', async () => {
     const task = await it.session('disconnect');
     (await it.start(task, 'wait')).abort();
-    await gone(task);
+    await gone(it, task);
   });
 
   test('a prompt ends with its lease unless that is renewed', async () => {
@@ -313,7 +290,7 @@ describe('deletion', () => {
     const events = collect(await it.start(task, 'wait'));
     expect(await refusal(remove(task))).toMatchObject({ status: 409, code: 'already_accepted' });
     expect((await events).at(-1)?.type).toBe('cancelled');
-    await gone(task);
+    await gone(it, task);
   });
 
   test('is remembered: the same again is a duplicate, a new creation is refused', async () => {
@@ -333,7 +310,7 @@ test('draining removes idle sessions, takes no more, and leaves no process and n
     const task = await fresh.session('drained');
     const forked = await fresh.session('forked');
     await fresh.run(forked, 'fork');
-    const uids = switchesUsers ? [20_000, 20_001] : [];
+    const uids = switchesUsers ? [fresh.latestUid() - 1, fresh.latestUid()] : [];
     expect(uids.flatMap((uid) => processesOf({ uid })).length).toBeGreaterThanOrEqual(uids.length);
     const operation = { fence: fresh.fence, operationID: 'runtime-pool-drain-2', expiresAt: instant(Date.now() + 30_000) };
     const answer = await fresh.client.drain(operation, 'first');

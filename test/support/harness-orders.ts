@@ -48,15 +48,22 @@ export interface Runtime {
 
 export const unrestricted: Policy = { allowed: null, disallowed: null, allowBash: true };
 
-export function runtime(
-  adapterDigests: Readonly<Record<string, string>>,
-  options: { readonly policy?: Policy; readonly maxTurns?: number; readonly systemPrompt?: string } = {},
-): Runtime {
+export interface RuntimeOptions {
+  /** @default unrestricted */
+  readonly policy?: Policy;
+  readonly maxTurns?: number;
+  readonly systemPrompt?: string;
+  /** @default 'codex' */
+  readonly providerKind?: 'codex' | 'opencode';
+  readonly modelLimits?: { readonly context: number; readonly output: number };
+}
+
+export function runtime(adapterDigests: Readonly<Record<string, string>>, options: RuntimeOptions = {}): Runtime {
   const policy = options.policy ?? unrestricted;
   const configuration: AgentConfiguration = {
     agentUID: 'agent-1',
     agentGeneration: 1,
-    providerKind: 'codex',
+    providerKind: options.providerKind ?? 'codex',
     model: 'gpt-5.5',
     maxTurns: options.maxTurns ?? 50,
     ...(options.systemPrompt === undefined ? {} : { systemPrompt: options.systemPrompt }),
@@ -77,8 +84,9 @@ export function runtime(
   const profile: RuntimeProfile = {
     acpProfile: 'acp.v1',
     adapterDigests,
-    providerKind: 'codex',
+    providerKind: configuration.providerKind,
     model: configuration.model,
+    ...(options.modelLimits ? { modelLimits: options.modelLimits } : {}),
     agentConfigurationDigest: agentConfigurationDigest(configuration),
     toolPolicyDigest: mcp.toolPolicyDigest,
     approvalPolicyDigest: mcp.approvalPolicyDigest,
@@ -96,8 +104,8 @@ export function runtime(
     env: {
       ORKA_ACP_PROVIDER: profile.providerKind,
       ORKA_ACP_MODEL: profile.model,
-      ORKA_ACP_MODEL_CONTEXT_LIMIT: '',
-      ORKA_ACP_MODEL_OUTPUT_LIMIT: '',
+      ORKA_ACP_MODEL_CONTEXT_LIMIT: String(options.modelLimits?.context ?? ''),
+      ORKA_ACP_MODEL_OUTPUT_LIMIT: String(options.modelLimits?.output ?? ''),
       ORKA_ACP_WORKSPACE_INTENT: profile.workspaceIntent,
       ORKA_ACP_AGENT_CONFIGURATION_DIGEST: profile.agentConfigurationDigest,
       ORKA_ACP_TOOL_POLICY_DIGEST: profile.toolPolicyDigest,

@@ -11,7 +11,7 @@ interface ModelRequest {
   readonly body: string;
 }
 
-/** A stand-in for a model: the part of the Responses API that agents use, behind a bearer check. */
+/** A stand-in for a model: the parts of the Responses and the Chat Completions API that agents use, behind a bearer check. */
 export interface ModelFixture {
   readonly url: string;
   readonly requests: readonly ModelRequest[];
@@ -62,6 +62,8 @@ export async function startModelFixture(
   function answer(response: ServerResponse, path: string, body: string): void {
     if (path === '/v1/models' || path === '/models')
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"object":"list","data":[]}');
+    else if (path === '/v1/chat/completions')
+      streamChat(response, command && !body.includes('"role":"tool"') ? { command } : { text });
     else if (path !== '/v1/responses' && path !== '/responses') response.writeHead(404).end();
     else if (command && !body.includes('function_call_output')) stream(response, callItem(command), undefined);
     else stream(response, messageItem(text), text);
@@ -123,6 +125,21 @@ function stream(response: ServerResponse, item: object, text: string | undefined
   event('response.output_item.done', { output_index: 0, item });
   event('response.completed', { response: { id, usage } });
   response.end();
+}
+
+/** The chunks of one chat completion: a text, or the call of a shell. */
+function streamChat(response: ServerResponse, { text, command }: { readonly text?: string; readonly command?: string }): void {
+  const chunk = (rest: object) =>
+    response.write(
+      `data: ${JSON.stringify({ id: 'chat_1', object: 'chat.completion.chunk', created: 1, model: 'fixture', ...rest })}\n\n`,
+    );
+  const call = { name: 'bash', arguments: JSON.stringify({ command, description: 'a command' }) };
+  const calls = command === undefined ? undefined : [{ index: 0, id: 'call_1', type: 'function', function: call }];
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  chunk({ choices: [{ index: 0, delta: { role: 'assistant', ...(calls ? { tool_calls: calls } : { content: text }) } }] });
+  chunk({ choices: [{ index: 0, delta: {}, finish_reason: calls ? 'tool_calls' : 'stop' }] });
+  chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } });
+  response.end('data: [DONE]\n\n');
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

@@ -11,9 +11,10 @@ import { createHarnessClient } from '../../src/harness/client.js';
 import type { HarnessClient } from '../../src/harness/client.js';
 import { eventuallyAnswers } from './eventually.js';
 import { runtime } from './harness-orders.js';
-import type { Policy, Runtime } from './harness-orders.js';
+import type { Runtime, RuntimeOptions } from './harness-orders.js';
 import { startModelFixture } from './model-fixture.js';
 import type { ModelFixture } from './model-fixture.js';
+import { freshUsers } from './supervisor.js';
 
 /** The built supervisor as a process of its own, as it runs in a Pod, before its credentials have come. */
 export interface RealSupervisor {
@@ -30,6 +31,8 @@ export interface RealSupervisor {
   readonly log: () => string;
   /** Everything that it writes lies below. */
   readonly folder: string;
+  /** User of its first session. */
+  readonly firstUid: number;
   readonly close: () => Promise<void>;
 }
 
@@ -38,12 +41,24 @@ const codexConfig = new URL('../../images/acp-codex/codex.toml', import.meta.url
 /** The rights of the container in a Pod, no more. */
 const podRights = ['--bounding-set=-all,+chown,+kill,+setgid,+setuid', '--inh-caps=-all', '--no-new-privs', '--'];
 
-/** `modules`: where every user can read Codex. Needs root, as users are switched. */
+/** Arguments that tell the supervisor where Codex is; `modules`: where every user can read it. */
+export function codexAgent(modules: string): readonly string[] {
+  return ['--codex-modules', modules, '--codex-config', codexConfig, '--node', process.execPath];
+}
+
+export interface RealSupervisorOptions extends RuntimeOptions {
+  /** Where its sessions are, beyond its own life. @default - a new folder */
+  readonly sessions?: string;
+  /** First of a hundred users. @default - ones that nobody else gives */
+  readonly firstUid?: number;
+}
+
+/** `agent`: arguments that tell where the agent is. Needs root, as users are switched. */
 export async function startRealSupervisor(
-  modules: string,
-  options: { readonly policy?: Policy; readonly maxTurns?: number; readonly systemPrompt?: string } = {},
+  agent: readonly string[],
+  options: RealSupervisorOptions = {},
 ): Promise<RealSupervisor> {
-  const adapterDigests = { 'codex-acp': `sha256:${'a'.repeat(64)}` };
+  const adapterDigests = { adapter: `sha256:${'a'.repeat(64)}` };
   const made = runtime(adapterDigests, options);
   const delivery = {
     signingSeed: 's'.repeat(43),
@@ -54,26 +69,24 @@ export async function startRealSupervisor(
   chmodSync(folder, 0o755);
   const digests = path.join(folder, 'adapter-digests.json');
   writeFileSync(digests, JSON.stringify(adapterDigests));
+  const firstUid = options.firstUid ?? freshUsers();
   const fixture = await startModelFixture(delivery.credentials.providerToken);
   const port = await freePort();
   const process_ = spawn(
     '/usr/bin/setpriv',
-    [
-      ...podRights,
-      ...[process.execPath, main, '--adapter-digests', digests, '--codex-modules', modules],
-      ...['--codex-config', codexConfig, '--node', process.execPath],
-    ],
+    [...podRights, ...[process.execPath, main, '--adapter-digests', digests, ...agent]],
     {
       env: {
         ...made.env,
         ORKA_ACP_LISTEN_ADDRESS: `127.0.0.1:${port}`,
         ORKA_ACP_POD_UID: 'pod-uid-1',
-        ORKA_ACP_FIRST_SESSION_UID: '20000',
+        ORKA_ACP_FIRST_SESSION_UID: String(firstUid),
+        ORKA_ACP_LAST_SESSION_UID: String(firstUid + 99),
         ORKA_ACP_CONTROLLER_EPOCH: '3',
         ORKA_ACP_RUNTIME_POOL_UID: 'pool-uid-1',
         ORKA_ACP_RUNTIME_POOL_GENERATION: '2',
         ORKA_ACP_PROVIDER_PROXY_BASE_URL: fixture.url,
-        ORKA_ACP_SESSION_BASE_DIR: mkdtempSync(path.join(folder, 'sessions-')),
+        ORKA_ACP_SESSION_BASE_DIR: options.sessions ?? mkdtempSync(path.join(folder, 'sessions-')),
         ORKA_ACP_CREDENTIAL_BOOTSTRAP_NONCE: delivery.nonce,
         ORKA_ACP_CREDENTIAL_BOOTSTRAP_PUBLIC_KEY: bootstrapPublicKey(delivery.signingSeed),
       },
@@ -83,7 +96,24 @@ export async function startRealSupervisor(
   let logged = '';
   process_.stderr.on('data', (part: Buffer) => (logged += part.toString()));
   const client = createHarnessClient({ baseUrl: `http://127.0.0.1:${port}`, credentials: delivery.credentials });
-  await eventuallyAnswers(() => client.health());
+
+  async function close(): Promise<void> {
+    client.close();
+    const ended = process_.exitCode !== null || process_.signalCode !== null;
+    const exit = ended ? undefined : new Promise((resolve) => process_.once('exit', resolve));
+    process_.kill('SIGTERM');
+    await Promise.race([exit, sleep(10_000, undefined, { ref: false })]);
+    process_.kill('SIGKILL');
+    await fixture.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  try {
+    await eventuallyAnswers(() => client.health());
+  } catch (cause) {
+    await close();
+    throw new Error(`the supervisor does not answer; was it built? ${logged}`, { cause });
+  }
   return {
     process: process_,
     client,
@@ -92,16 +122,8 @@ export async function startRealSupervisor(
     delivery,
     log: () => logged,
     folder,
-    close: async () => {
-      client.close();
-      const ended = process_.exitCode !== null || process_.signalCode !== null;
-      const exit = ended ? undefined : new Promise((resolve) => process_.once('exit', resolve));
-      process_.kill('SIGTERM');
-      await Promise.race([exit, sleep(10_000, undefined, { ref: false })]);
-      process_.kill('SIGKILL');
-      await fixture.close();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    firstUid,
+    close,
   };
 }
 

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createHarnessClient } from '../../src/harness/client.js';
@@ -6,8 +6,14 @@ import type { HarnessClient, PromptStream } from '../../src/harness/client.js';
 import type { PromptEvent } from '../../src/harness/events.js';
 import type { Fence } from '../../src/harness/fence.js';
 import type { Limits, Status } from '../../src/harness/introspection.js';
+import type { Operation } from '../../src/harness/metadata.js';
+import type { Lease } from '../../src/harness/prompts.js';
+import { sha256Hex } from '../../src/lib/sha256.js';
 import { readConfig } from '../../src/supervisor/config.js';
 import { createLog } from '../../src/supervisor/log.js';
+import type { Provider } from '../../src/supervisor/provider.js';
+import { usualTiming } from '../../src/supervisor/session.js';
+import type { Timing } from '../../src/supervisor/session.js';
 import { startSupervisor } from '../../src/supervisor/supervisor.js';
 import type { Supervisor } from '../../src/supervisor/supervisor.js';
 import { collect, runtime, taskOrders } from './harness-orders.js';
@@ -35,8 +41,12 @@ export interface ScriptedSupervisor {
   /** Names of the session folders that are there. */
   readonly folders: () => readonly string[];
   readonly baseDir: string;
-  /** A Task whose session exists. */
-  readonly session: (taskUID: string) => Promise<TaskOrders>;
+  /** A Task whose session exists. `misbehave`: what its agent does before a prompt, see `acp-agent.js`. */
+  readonly session: (taskUID: string, misbehave?: string) => Promise<TaskOrders>;
+  /** User of the session that was made last. */
+  readonly latestUid: () => number;
+  /** User of the first. */
+  readonly firstUid: number;
   readonly start: (task: TaskOrders, text: string, options?: StartOptions) => Promise<PromptStream>;
   /** Events of a prompt, to its end. */
   readonly run: (task: TaskOrders, text: string) => Promise<readonly PromptEvent[]>;
@@ -45,10 +55,26 @@ export interface ScriptedSupervisor {
 
 interface StartOptions {
   readonly leaseLife?: number;
+  /** What the order is made of, where it is sent again. */
+  readonly operation?: Operation;
+  readonly lease?: Lease;
+  readonly signal?: AbortSignal;
+}
+
+let ranges = 0;
+
+/** Users that no other supervisor on this machine gives at the same time: the kernel counts and we kill by user. */
+export function freshUsers(): number {
+  return 100_000 + (process.pid % 5_000) * 1_000 + 100 * ranges++;
 }
 
 export async function scriptedSupervisor(
-  options: { readonly policy?: Policy; readonly env?: Record<string, string> } = {},
+  options: {
+    readonly policy?: Policy;
+    readonly env?: Record<string, string>;
+    readonly timing?: Partial<Timing>;
+    readonly stopGrace?: number;
+  } = {},
 ): Promise<ScriptedSupervisor> {
   const folder = mkdtempSync(path.join(tmpdir(), 'supervisor-'));
   chmodSync(folder, 0o755);
@@ -60,12 +86,14 @@ export async function scriptedSupervisor(
   const digests = path.join(folder, 'adapter-digests.json');
   writeFileSync(digests, JSON.stringify(adapterDigests));
   const made = runtime(adapterDigests, options.policy ? { policy: options.policy } : {});
+  const firstUid = freshUsers();
   const config = readConfig(
     {
       ...made.env,
       ORKA_ACP_LISTEN_ADDRESS: '127.0.0.1:0',
       ORKA_ACP_POD_UID: 'pod-uid-1',
-      ORKA_ACP_FIRST_SESSION_UID: '20000',
+      ORKA_ACP_FIRST_SESSION_UID: String(firstUid),
+      ORKA_ACP_LAST_SESSION_UID: String(firstUid + 99),
       ORKA_ACP_CONTROLLER_EPOCH: '3',
       ORKA_ACP_RUNTIME_POOL_UID: 'pool-uid-1',
       ORKA_ACP_RUNTIME_POOL_GENERATION: '2',
@@ -77,21 +105,41 @@ export async function scriptedSupervisor(
   );
   let logged = '';
   const log = createLog((line) => (logged += line));
-  const provider = { command: [process.execPath, agent], files: () => ({}), env: () => ({}), routes: {} } as const;
-  const supervisor = await startSupervisor(config, testCredentials, provider, { log, sameUser: !switchesUsers, stopGrace: 1000 });
+  /** By the name that a session's folder begins with. */
+  const misbehaviours = new Map<string, string>();
+  const provider: Provider = {
+    command: [process.execPath, agent],
+    files: () => ({}),
+    env: ({ home, proxyCredential }): Record<string, string> => {
+      const found = [...misbehaviours].find(([name]) => home.includes(name));
+      return found ? { TEST_AGENT: found[1], TEST_CREDENTIAL: proxyCredential } : {};
+    },
+    routes: {},
+  };
+  const supervisor = await startSupervisor(config, testCredentials, provider, {
+    log,
+    sameUser: !switchesUsers,
+    timing: { ...usualTiming, ...options.timing },
+    stopGrace: options.stopGrace ?? 1000,
+  });
   const url = `http://127.0.0.1:${supervisor.port}`;
   const client = createHarnessClient({ baseUrl: url, credentials: testCredentials });
 
-  const start = (task: TaskOrders, text: string, { leaseLife }: StartOptions = {}) => {
-    const lease = task.lease(1, leaseLife);
+  const start = (
+    task: TaskOrders,
+    text: string,
+    { leaseLife, operation, lease = task.lease(1, leaseLife), signal }: StartOptions = {},
+  ) => {
     const life = Math.min(30_000, leaseLife ?? 30_000) - 1000;
-    return client.prompt(task.operation('start-prompt', config.fence, { prompt: true, life }), {
+    const order = {
       runtimeSessionID: task.runtimeSessionID,
       lease,
       mcpAuthorization: task.authorization(lease),
-      input: { content: [{ type: 'text', text }] },
+      input: { content: [{ type: 'text', text }] as const },
       limits: config.limits,
-    });
+    };
+    const prompted = operation ?? task.operation('start-prompt', config.fence, { prompt: true, life });
+    return client.prompt(prompted, order, signal ? { signal } : {});
   };
 
   return {
@@ -106,10 +154,16 @@ export async function scriptedSupervisor(
       client.status({ runtimeProfileDigest: config.profileDigest, runtimeInstanceID: config.fence.runtimeInstanceID }),
     folders: () => readdirSync(baseDir).filter((name) => name.startsWith('session-')),
     baseDir,
-    session: async (taskUID) => {
+    session: async (taskUID, misbehave) => {
       const task = taskOrders(taskUID, made);
+      if (misbehave !== undefined) misbehaviours.set(sha256Hex(`${task.sessionUID}:1`), misbehave);
       await client.createSession(task.operation('create-session', config.fence), task.session);
       return task;
+    },
+    firstUid,
+    latestUid: () => {
+      const record = readFileSync(path.join(baseDir, '.orka-session-identity-high-water'), 'utf8');
+      return firstUid + (JSON.parse(record) as { allocated: number }).allocated - 1;
     },
     start,
     run: async (task, text) => collect(await start(task, text)),
