@@ -1,6 +1,8 @@
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
+  // Real processes and sockets are slow on a busy machine.
+  testTimeout: 20_000,
   roots: ['<rootDir>/test'],
   setupFiles: ['<rootDir>/test/support/seed.ts'],
   testMatch: ['**/*.test.ts'],

@@ -332,7 +332,8 @@ describe('a pool that nobody needs any more', () => {
     expect(task.status?.phase).toBe('Succeeded');
     expect(at('claim gone')).toBeGreaterThan(at('Task over'));
     expect(lifecycles.slice(lifecycles.indexOf('Serving') + 1)).toContain('Stopped');
-    expect(at('claim gone')).toBeLessThanOrEqual(at('Stopped'));
+    // Each kind is watched over a connection of its own.
+    expect(at('claim gone')).toBeLessThanOrEqual(at('Stopped') + 100);
   });
 
   test('keeps its sandbox for the time that the operator gave it, and goes by itself after twice that time', () => {
