@@ -27,6 +27,7 @@ import { createPoolReconciler } from './pool/reconcile.js';
 import { patchWatched } from './patch.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
+import type { AttemptStep } from './task/attempt-port.js';
 import { createTaskReconciler } from './task/reconcile.js';
 import { watchTokens } from './tokens.js';
 import type { Tokens } from './tokens.js';
@@ -54,10 +55,15 @@ interface Leading {
 /** Told of each effect of a pool before it begins, and again once it has been performed. */
 type EffectHook = (effect: PoolEffectName, phase: 'begins' | 'performed') => void;
 
+/** Told of each step of an attempt before it begins, and again once it has been taken. */
+type StepHook = (step: AttemptStep, phase: 'begins' | 'performed') => void;
+
 /** For whoever wants to see, or to end, a controller at an exact step. */
 export interface ControllerHooks {
   /** @default nothing */
   readonly onEffect?: EffectHook;
+  /** @default nothing */
+  readonly onStep?: StepHook;
 }
 
 /**
@@ -68,7 +74,7 @@ export interface ControllerHooks {
 export async function runController(
   settings: ControllerSettings,
   access: ClusterAccess,
-  { onEffect = () => undefined }: ControllerHooks = {},
+  { onEffect = () => undefined, onStep = () => undefined }: ControllerHooks = {},
 ): Promise<number> {
   const log = createLog();
   const metrics = createMetrics();
@@ -136,7 +142,7 @@ export async function runController(
     if (!ended.signal.aborted) {
       log.info('leads', { epoch: leadership.epoch });
       metrics.leading(controllerName, true);
-      leading = lead({ settings, client, world: watched.world, tokens, leadership, log, metrics, onEffect });
+      leading = lead({ settings, client, world: watched.world, tokens, leadership, log, metrics, onEffect, onStep });
       await over;
     }
   }
@@ -158,10 +164,11 @@ interface LeadOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly onEffect: EffectHook;
+  readonly onStep: StepHook;
 }
 
 /** Begins to write. Everything that is there is looked at once. */
-function lead({ settings, client, world, tokens, leadership, log, metrics, onEffect }: LeadOptions): Leading {
+function lead({ settings, client, world, tokens, leadership, log, metrics, onEffect, onStep }: LeadOptions): Leading {
   const { epoch, signal } = leadership;
   const recorder = createRecorder(client, {
     manager: controllerName,
@@ -222,6 +229,8 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
       queues.pools.add(key);
     },
     again: (key) => queues.tasks.add(key),
+    onStep,
+    ledSince: systemClock.now(),
     onError: (key, error) => log.error('attempt', error, { task: key }),
     metrics,
     namespaceUid: async (name, aborted) => {

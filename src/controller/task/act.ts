@@ -5,6 +5,7 @@ import type { Plan } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
 import { attemptDigest, bind, freeze } from '../../domain/snapshot.js';
 import type { Thawed } from '../../domain/thaw.js';
+import type { Settlement } from '../../harness/prompts.js';
 import { get } from '../../kube/client.js';
 import type { KubeClient } from '../../kube/client.js';
 import { timestamp } from '../../kube/clock.js';
@@ -18,13 +19,14 @@ import { renderRuntimePool } from '../../render/runtime-pool.js';
 import { patchWatched } from '../patch.js';
 import { watchedKinds } from '../world.js';
 import type { World } from '../world.js';
-import type { TaskEffect } from './decision.js';
+import type { Ending, TaskEffect } from './decision.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
 import { promptSource } from './observe.js';
 import { readReceipt } from './result.js';
 import { readSnapshot, storeSnapshot } from './snapshot-secret.js';
 import { ended, undelivered } from './status.js';
+import type { Undelivered } from './status.js';
 import { patchTask, writeTaskStatus } from './write.js';
 
 export interface TaskActOptions {
@@ -38,6 +40,8 @@ export interface TaskActOptions {
   readonly start: (o: TaskObservation, memory: TaskMemory) => void;
   /** Deletes the session that a settled attempt left behind. */
   readonly cleanSession: (o: TaskObservation, signal: AbortSignal) => Promise<void>;
+  /** How a prompt that an earlier process began has ended, if its instance can still prove it. */
+  readonly askSettlement: (o: TaskObservation, signal: AbortSignal) => Promise<Settlement | undefined>;
   /** UID of a namespace; namespaces are asked for once. */
   readonly namespaceUid: (name: string, signal: AbortSignal) => Promise<string>;
 }
@@ -110,26 +114,41 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
   }
 }
 
-/** The receipt proves the answer; of the workspace nothing is proven any more. Source: dispatch.md §4.8. */
-async function settleFromRecord({ o, options, signal }: TaskWork): Promise<void> {
+/**
+ * The receipt proves the answer; of the workspace nothing is proven any more. Without one only a proven failure says more than that nobody
+ * knows. Source: dispatch.md §4.8.
+ */
+async function settleFromRecord(work: TaskWork): Promise<void> {
+  const { o, options, signal } = work;
   const receipt = await readReceipt(options.client, o.task, signal);
   const { promptID, attempt } = o.task.status?.execution ?? {};
   const own = receipt?.taskUID === o.task.metadata.uid && receipt?.promptID === promptID && receipt?.attempt === attempt;
-  const lost = 'the controller stopped while the prompt was settled';
-  const now = options.clock.now();
-  const status = own
-    ? undelivered(
-        o.task,
-        {
-          state: 'DeliveryConflict',
-          reason: 'RuntimeWorkspaceLost',
-          message: `${lost}: the agent answered, but whether it left the workspace as it was is not known`,
-        },
-        now,
-      )
-    : ended(o.task, { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `${lost}, and no receipt of it was left` }, now);
+  const lost: Undelivered = {
+    state: 'DeliveryConflict',
+    reason: 'RuntimeWorkspaceLost',
+    message: `${settlingStopped}: the agent answered, but whether it left the workspace as it was is not known`,
+  };
+  const status = own ? undelivered(o.task, lost, options.clock.now()) : ended(o.task, await endingOf(work), options.clock.now());
   const task = await writeTaskStatus(options, o.task, status, signal);
-  tell(options, task, 'Warning', own ? 'RuntimeWorkspaceLost' : 'RuntimeLost', 'Settle', status.message ?? '');
+  const reason = own ? 'RuntimeWorkspaceLost' : (status.execution?.reason ?? 'RuntimeLost');
+  tell(options, task, 'Warning', reason, 'Settle', status.message ?? '');
+}
+
+const settlingStopped = 'the controller stopped while the prompt was settled';
+
+async function endingOf({ o, options, signal }: TaskWork): Promise<Ending> {
+  const settlement = o.leftSession === 'reachable' ? await options.askSettlement(o, signal) : undefined;
+  const sent = 'the controller lost its hold on the prompt after it may have been sent';
+  if (settlement?.outcome === 'failed')
+    return { state: 'Failed', reason: 'PromptFailed', message: `${sent}; its instance says that it failed` };
+  const how = settlement
+    ? `its instance says that it ended (${settlement.outcome}), but its answer is lost`
+    : 'what came of it is not known';
+  const message =
+    o.task.status?.execution?.state === 'Settling'
+      ? `${settlingStopped}, and no receipt of it was left`
+      : `${sent}; ${how}, and it is not sent again`;
+  return { state: 'OutcomeUnknown', reason: 'RuntimeLost', message };
 }
 
 function withMessage({ message: _before, ...status }: TaskStatus, message: string | undefined): TaskStatus {

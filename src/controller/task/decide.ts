@@ -10,7 +10,7 @@ import type { Finding } from '../../lib/errors.js';
 import { cutBytes } from '../../lib/text.js';
 import type { ClassVerdict } from '../classes.js';
 import type { Ending, TaskDecision } from './decision.js';
-import { isSettled } from './observation.js';
+import { isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { neutral } from './words.js';
 
@@ -21,6 +21,8 @@ const defaultTimeout = 30 * 60_000;
 const classGrace = 5_000;
 /** Until it is looked again whether an instance can be asked. */
 const secondLook = 5_000;
+/** Milliseconds for which a new leader tries to ask the instance of an interrupted prompt. */
+const reachableWithin = 15_000;
 const longestMessage = 1024;
 const longMark = '...<truncated>';
 
@@ -33,7 +35,7 @@ export function decide(o: TaskObservation, now: number): TaskDecision {
   return {};
 }
 
-const deleted: TaskRule = (o) => {
+const deleted: TaskRule = (o, now) => {
   const { metadata, status } = o.task;
   if (metadata.deletionTimestamp === undefined) return undefined;
   if (!metadata.finalizers?.includes(finalizers.task)) return {};
@@ -41,10 +43,13 @@ const deleted: TaskRule = (o) => {
   const state = status?.execution?.state;
   if (state === 'SessionStarting' || state === 'Planned')
     return settle('Cancelled', 'Cancelled', 'the Task was deleted before its prompt was sent');
-  return interrupted(o, 0) ?? leftBehind(o) ?? { effect: { do: 'release' } };
+  return interrupted(o, now) ?? leftBehind(o) ?? { effect: { do: 'release' } };
 };
 
-const atWork: TaskRule = (o) => (o.running ? {} : undefined);
+const atWork: TaskRule = (o) => {
+  if (!o.running) return undefined;
+  return o.lost ? { effect: { do: 'cancel', reason: 'lost' } } : {};
+};
 
 const settled: TaskRule = (o) => (isSettled(o.task) ? (leftBehind(o) ?? {}) : undefined);
 
@@ -122,22 +127,13 @@ const thawing: TaskRule = (o) => {
   return settle('Failed', 'InvalidAttempt', describeFinding(o.frozen.problem));
 };
 
-const interrupted: TaskRule = (o) => {
-  switch (o.task.status?.execution?.state) {
-    case 'Submitting':
-    case 'SubmittedUnknown':
-    case 'Accepted':
-    case 'Running':
-      return settle(
-        'OutcomeUnknown',
-        'RuntimeLost',
-        'the controller lost its hold on the prompt after it may have been sent; what came of it is not known, and it is not sent again',
-      );
-    case 'Settling':
-      return { effect: { do: 'settle-from-record' } };
-    default:
-      return undefined;
-  }
+/** The process that may have sent the prompt has ended. It is never sent again; its instance is asked if that can be soon. Source: dispatch.md §4.8. */
+const interrupted: TaskRule = (o, now) => {
+  if (!mayHaveSent(o.task)) return undefined;
+  const since = Date.parse(o.task.status?.execution?.lastTransitionTime ?? '') || 0;
+  const waits = Math.max(since, o.ledSince) + reachableWithin - now;
+  if (o.leftSession === 'unreachable' && waits > 0) return { wait: Math.min(waits, 1_000) };
+  return { effect: { do: 'settle-from-record' } };
 };
 
 const unqueued: TaskRule = (o, now) => {

@@ -24,9 +24,9 @@ export type TaskEffect =
   /** Tells why a Task waits; without a message, that it does not any more. */
   | { readonly do: 'say'; readonly message: string | undefined }
   | { readonly do: 'settle'; readonly ending: Ending }
-  /** The prompt ended before the controller did: what it left on record decides. */
+  /** The prompt may have been sent by an earlier process: what it left on record decides, then what the instance says. */
   | { readonly do: 'settle-from-record' }
-  | { readonly do: 'cancel'; readonly reason: 'deleted' }
+  | { readonly do: 'cancel'; readonly reason: 'deleted' | 'lost' }
   | { readonly do: 'clean-session' }
   | { readonly do: 'release' };
 

@@ -2,7 +2,7 @@ import type { PromptStream } from '../../harness/client.js';
 import type { PromptEvent } from '../../harness/events.js';
 import { instant } from '../../harness/instant.js';
 import type { CancelReason, Settlement } from '../../harness/prompts.js';
-import type { Attempt } from './attempt.js';
+import type { Attempt } from './attempt-port.js';
 import { deadlineOf } from './decide.js';
 import { leaseLife } from './orders.js';
 
@@ -20,10 +20,10 @@ export interface Guard {
 
 /**
  * Renews the lease of a prompt at half of its life, and asks for its end when the time of the Task is over, when nobody wants it any more, and when
- * the lease cannot be kept. What came of it is told by the stream; breaking that is the last resort. Source: dispatch.md §4.4–4.5.
+ * the lease cannot be kept. With its instance everything is over at once. What came of it is told by the stream; breaking that is the last resort. Source: dispatch.md §4.4–4.5.
  */
 export function guard(attempt: Attempt, stream: PromptStream): Guard {
-  const { orders, client, clock, signal, cancelled } = attempt;
+  const { orders, client, clock, signal, cancelled, lost } = attempt;
   let generation = 1;
   let why: CancelReason | undefined;
   let stopped = false;
@@ -33,6 +33,9 @@ export function guard(attempt: Attempt, stream: PromptStream): Guard {
   const onCancelled = () => giveUp('controller_shutdown');
   cancelled.addEventListener('abort', onCancelled, { once: true });
   if (cancelled.aborted) onCancelled();
+  const onLost = () => stream.abort();
+  lost.addEventListener('abort', onLost, { once: true });
+  if (lost.aborted) onLost();
 
   /** A clock waits for some weeks at most. */
   function timeOut(): void {
@@ -98,6 +101,7 @@ export function guard(attempt: Attempt, stream: PromptStream): Guard {
       cancelRenewal();
       cancelDeadline();
       cancelled.removeEventListener('abort', onCancelled);
+      lost.removeEventListener('abort', onLost);
     },
   };
 }

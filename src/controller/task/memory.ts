@@ -22,8 +22,10 @@ export interface TaskMemory {
   /** An attempt is under way in this process. */
   running: boolean;
   held: Held | undefined;
-  /** Asks it to end. */
-  cancel: ((reason: 'deleted') => void) | undefined;
+  /** How many sessions of this Task one instance could not begin. */
+  sessions: { readonly runtimeInstanceID: string; readonly tried: number } | undefined;
+  /** Asks it to end: nobody wants it any more, or its instance is gone. */
+  cancel: ((reason: 'deleted' | 'lost') => void) | undefined;
 }
 
 export function createTaskMemory(): TaskMemory {
@@ -34,6 +36,7 @@ export function createTaskMemory(): TaskMemory {
     thawed: undefined,
     running: false,
     held: undefined,
+    sessions: undefined,
     cancel: undefined,
   };
 }

@@ -22,16 +22,27 @@ export interface TaskObservation {
   readonly pool: RuntimePool | undefined;
   /** Epoch of this leadership. */
   readonly epoch: number;
+  /** Milliseconds since 1970 at which it began. */
+  readonly ledSince: number;
   /** An attempt runs in this process. */
   readonly running: boolean;
   /** Of the instance that the pool has now. */
   readonly held: Held | undefined;
-  /** The session of a settled attempt may still be there. `unreachable` = nothing can be asked of its instance now. */
+  /** An attempt runs, and its instance is not there any more. */
+  readonly lost: boolean;
+  /** The session of an attempt that no process runs may still be there. `unreachable` = nothing can be asked of its instance now. */
   readonly leftSession: 'none' | 'reachable' | 'unreachable';
 }
 
 /** States after which nothing is sent any more. */
 const terminal: readonly string[] = executionOutcomes;
+
+/** States that an attempt whose process ended may have been left in after its prompt was sent, or was about to be. */
+const sentStates: readonly string[] = ['Submitting', 'SubmittedUnknown', 'Accepted', 'Running', 'Settling'];
+
+export function mayHaveSent({ status }: Task): boolean {
+  return sentStates.includes(status?.execution?.state ?? '');
+}
 
 export function isSettled({ status }: Task): boolean {
   return terminal.includes(status?.execution?.state ?? '') || ['Succeeded', 'Failed', 'Cancelled'].includes(status?.phase ?? '');

@@ -3,12 +3,13 @@ import type { Hosting } from '../../domain/admission/rule.js';
 import { deployedIdentity } from '../../domain/deployed.js';
 import { labelKeys } from '../../domain/labels.js';
 import { thaw } from '../../domain/thaw.js';
+import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
 import type { AuthMaterial } from '../pool/memory.js';
 import type { World } from '../world.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
-import { isSettled } from './observation.js';
+import { isSettled, mayHaveSent } from './observation.js';
 
 export interface TaskObserverOptions {
   readonly world: World;
@@ -16,6 +17,8 @@ export interface TaskObserverOptions {
   readonly hosting: Hosting;
   readonly runtimeNamespace: string;
   readonly epoch: number;
+  /** Milliseconds since 1970. */
+  readonly ledSince: number;
   /** Of the instance that a pool had in an epoch; `undefined` = not known in this process. */
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
 }
@@ -42,9 +45,11 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     frozen,
     pool,
     epoch,
+    ledSince: options.ledSince,
     running: memory.running,
     held,
-    leftSession: isSettled(task) ? leftSession(options, task) : 'none',
+    lost: memory.running && isLost(world, task),
+    leftSession: !memory.running && (isSettled(task) || mayHaveSent(task)) ? leftSession(options, task) : 'none',
   };
 }
 
@@ -83,6 +88,15 @@ function frozenOf(task: Task, runtimeNamespace: string, memory: TaskMemory): Tas
   }
   memory.thawed ??= thaw(task, snapshot.body, runtimeNamespace);
   return memory.thawed;
+}
+
+/** The Pod of a running attempt ended, or is not there any more. What is being deleted may still settle. */
+function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
+  const [podUid] = status?.execution?.runtimeInstanceID?.split('.') ?? [];
+  if (podUid === undefined) return false;
+  const pod = pods.list().find(({ metadata }) => metadata.uid === podUid);
+  const phase = isObject(pod?.['status']) ? pod['status']['phase'] : undefined;
+  return pod === undefined || phase === 'Failed' || phase === 'Succeeded';
 }
 
 /** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12. */

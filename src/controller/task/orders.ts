@@ -24,12 +24,16 @@ export interface SessionOrders {
   readonly attempt: number;
   readonly promptID: string;
   readonly sessionUID: string;
+  /** From 1; what was tried for the same Task before it has lower ones. */
+  readonly sessionGeneration: number;
   readonly runtimeSessionID: string;
   readonly operation: (verb: string, now: number, scope?: 'session' | 'prompt') => Operation;
 }
 
 /** Everything that one attempt asks of its instance, made of what is frozen. Source: dispatch.md §4.4. */
 export interface AttemptOrders extends SessionOrders {
+  /** Verb of the operation that begins the session. */
+  readonly createVerb: string;
   readonly session: SessionOrder;
   /** Digest of what the session's workspace starts from. */
   readonly workspaceDigest: string;
@@ -38,25 +42,37 @@ export interface AttemptOrders extends SessionOrders {
   readonly delta: (settlement: Settlement, maxBytes: number) => DeltaOrder;
 }
 
-/** Each Task has a session of its own, of one generation. `generation` is that of the pool when the instance was started. */
-export function sessionOrdersOf(task: Task, pool: RuntimePool, instance: ActiveInstance, generation: number): SessionOrders {
+/** Generations: of the pool when the instance was started, and of the session. */
+interface Generations {
+  readonly pool: number;
+  readonly session: number;
+}
+
+/** Each Task has a session of its own. */
+export function sessionOrdersOf(
+  task: Task,
+  pool: RuntimePool,
+  instance: ActiveInstance,
+  generations: Generations,
+): SessionOrders {
   const taskUID = task.metadata.uid ?? '';
   const attempt = task.status?.execution?.attempt ?? 1;
   const promptID = promptId(taskUID, attempt);
   const sessionUID = `session-${taskUID}`;
-  const fence = sessionFence(fenceOf(pool, instance, generation), sessionUID, 1);
+  const fence = sessionFence(fenceOf(pool, instance, generations.pool), sessionUID, generations.session);
   return {
     attempt,
     promptID,
     sessionUID,
-    runtimeSessionID: `runtime-${sessionUID}-g1`,
+    sessionGeneration: generations.session,
+    runtimeSessionID: `runtime-${sessionUID}-g${generations.session}`,
     operation: (verb, now, scope = 'prompt') => ({
       fence,
       taskUID,
       taskAttempt: attempt,
       ...(scope === 'prompt' ? { promptID } : {}),
       operationID: `${verb}-${promptID}`,
-      expiresAt: instant(now + (verb === 'start-prompt' ? promptLife : operationLife)),
+      expiresAt: instant(now + (verb.startsWith('start-prompt') ? promptLife : operationLife)),
     }),
   };
 }
@@ -67,15 +83,17 @@ export function ordersOf(
   pool: RuntimePool,
   instance: ActiveInstance,
   { plan, mcpConfiguration: frozen }: Thawed,
+  sessionGeneration = 1,
 ): AttemptOrders {
   const taskUID = task.metadata.uid ?? '';
-  const session = sessionOrdersOf(task, pool, instance, pool.metadata.generation ?? 0);
+  const session = sessionOrdersOf(task, pool, instance, { pool: pool.metadata.generation ?? 0, session: sessionGeneration });
   const { attempt, promptID, sessionUID, runtimeSessionID } = session;
   const mcp = mcpConfiguration(frozen, []);
   const baseline = { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
   const intent = plan.profile.workspaceIntent;
   return {
     ...session,
+    createVerb: sessionGeneration === 1 ? 'create-session' : `create-session-g${sessionGeneration}`,
     mcp,
     session: {
       runtimeSessionID,
@@ -96,7 +114,7 @@ export function ordersOf(
       const lease = { generation, issuedAt: instant(now), expiresAt: instant(now + leaseLife) };
       const mcpAuthorization = {
         runtimeSessionUID: sessionUID,
-        sessionGeneration: 1,
+        sessionGeneration,
         taskUID,
         taskAttempt: attempt,
         promptID,

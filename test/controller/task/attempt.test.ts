@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { Task } from '../../../src/api/index.js';
 import { taskKind, validateUpdate } from '../../../src/api/index.js';
 import { runAttempt } from '../../../src/controller/task/attempt.js';
-import type { AttemptOutcome, AttemptPort } from '../../../src/controller/task/attempt.js';
+import { attemptSteps } from '../../../src/controller/task/attempt-port.js';
+import type { AttemptOutcome, AttemptPort, AttemptStep } from '../../../src/controller/task/attempt-port.js';
 import { ordersOf } from '../../../src/controller/task/orders.js';
 import type { Receipt } from '../../../src/controller/task/result.js';
 import { digestOfSettlement } from '../../../src/harness/prompts.js';
@@ -15,15 +16,16 @@ const prompt = 'prompt-11111111-1111-1111-1111-111111111111-1';
 const sent = `start-prompt-${prompt}: Reply exactly: OK`;
 
 /** One attempt under way. `log` has writes and requests in their order. */
-function attempt(bound: Bound = boundTask({ timeout: '10m' })) {
+function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1, lastTry = false } = {}) {
   const { plan, thawed } = bound;
   let { task } = bound;
-  const [process_, cancelled] = [new AbortController(), new AbortController()];
+  const [process_, cancelled, lost] = [new AbortController(), new AbortController(), new AbortController()];
   const clock = fakeClock(created);
   const harness = fakeHarness(plan.profileDigest);
   const log = harness.asked;
   const stored: { text: string; receipt: Receipt }[] = [];
   const problems: unknown[] = [];
+  const steps: AttemptStep[] = [];
   let killedAt: string | undefined;
   const write = (what: string) => {
     if (process_.signal.aborted) throw new Error(`${what} is written by a process that must not`);
@@ -47,9 +49,13 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' })) {
       stored.push({ text, receipt });
     },
     passed: () => undefined,
+    step: async (name, take) => {
+      steps.push(name);
+      return take();
+    },
   };
   const [pool, instance] = [poolOf(plan), instanceOf(plan)];
-  const orders = ordersOf(task, pool, instance, thawed);
+  const orders = ordersOf(task, pool, instance, thawed, generation);
   const running = () =>
     runAttempt(
       {
@@ -62,6 +68,8 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' })) {
         clock,
         signal: process_.signal,
         cancelled: cancelled.signal,
+        lost: lost.signal,
+        lastTry,
       },
       port,
     );
@@ -70,8 +78,10 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' })) {
     clock,
     log,
     stored,
+    steps,
     problems,
     cancelled,
+    lost,
     process: process_,
     killAt: (what: string) => {
       killedAt = what;
@@ -120,6 +130,13 @@ describe('an attempt that goes well', () => {
     expect(await happy(it)).toBe('settled');
     expect(it.log).toEqual(way);
     expect(it.problems).toEqual([]);
+  });
+
+  test('takes all steps but those around it, in their order', async () => {
+    const it = attempt();
+    await happy(it);
+    const around: readonly AttemptStep[] = ['reserve', 'delete-session', 'release'];
+    expect(it.steps).toEqual(attemptSteps.filter((step) => !around.includes(step)));
   });
 
   test('ends with the answer, its receipt and a released workspace', async () => {
@@ -220,13 +237,55 @@ describe('an instance that is not the one of the plan', () => {
 });
 
 describe('a session that does not begin', () => {
-  test('fails the Task, and names no address', async () => {
+  const poisoned = () =>
+    Promise.reject(broken('request_written', { kind: 'http', status: 500, code: 'session_poisoned', retryable: true }));
+
+  test.each([
+    ['by a lost connection', () => Promise.reject(broken('unknown'))],
+    ['by an agent that did not begin', poisoned],
+  ])('%s is tried again in another one, and its Task says why', async (_, createSession) => {
     const it = attempt();
+    it.harness.answers.createSession = createSession;
+    expect(await it.begin()).toMatchObject({ session: 'another' });
+    expect(it.task().status).toMatchObject({
+      phase: 'Pending',
+      execution: { state: 'Queued', reason: 'RuntimeSessionStartFailed' },
+    });
+    expect(it.problems).toEqual([]);
+    expect(it.prompts()).toBe(0);
+  });
+
+  test('has a generation and an operation of its own when it is another one', async () => {
+    const it = attempt(undefined, { generation: 2 });
+    await happy(it);
+    expect(it.log).toContain(`create-session-g2-${prompt}`);
+    expect(it.execution()).toMatchObject({ state: 'Succeeded', runtimeSessionGeneration: 2 });
+  });
+
+  test('the last time fails the Task, and names no address', async () => {
+    const it = attempt(undefined, { lastTry: true });
     it.harness.answers.createSession = () => Promise.reject(broken('unknown'));
     expect(await it.begin()).toBe('settled');
     expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'RuntimeSessionStartFailed' });
     expect(it.task().status?.message).toContain('connect ECONNREFUSED (its instance)');
     expect(it.prompts()).toBe(0);
+  });
+
+  test('for good fails the Task at once', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = () =>
+      Promise.reject(broken('request_written', { kind: 'http', status: 400, code: 'invalid_request' }));
+    expect(await it.begin()).toBe('settled');
+    expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'RuntimeSessionStartFailed' });
+  });
+
+  test('since its instance is gone is tried again, even the last time', async () => {
+    const it = attempt(undefined, { lastTry: true });
+    it.harness.answers.createSession = () => {
+      it.lost.abort();
+      return Promise.reject(broken('unknown'));
+    };
+    expect(await it.begin()).toEqual({ requeue: 'its instance is gone', session: 'another' });
   });
 
   test('because the instance is at capacity is queued again, and says so', async () => {
@@ -306,6 +365,66 @@ describe('a prompt that fails to be sent', () => {
       expect(it.prompts()).toBe(1);
     },
   );
+
+  test.each(['stale_fence', 'invalid_request', 'session_poisoned', 'expired'] as const)(
+    'since the supervisor refuses it (%s) was not accepted',
+    async (code) => {
+      const it = attempt();
+      it.harness.answers.prompt = () => Promise.reject(broken('request_written', { kind: 'http', status: 410, code }));
+      await it.begin();
+      expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'PromptNotAccepted' });
+      expect(it.prompts()).toBe(1);
+    },
+  );
+
+  test.each(['already_accepted', 'settled', 'digest_conflict', 'outcome_unknown'] as const)(
+    'since one was sent before (%s) has an unknown outcome',
+    async (code) => {
+      const it = attempt();
+      it.harness.answers.prompt = () => Promise.reject(broken('request_written', { kind: 'http', status: 409, code }));
+      await it.begin();
+      expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
+    },
+  );
+
+  describe('for lack of room', () => {
+    const full = () => broken('request_written', { kind: 'http', status: 429, code: 'rate_limited', retryable: true });
+
+    test('is sent again a second later, under another operation, and ends well', async () => {
+      const it = attempt();
+      let refusals = 2;
+      it.harness.answers.prompt = () => (refusals-- > 0 ? Promise.reject(full()) : Promise.resolve({}));
+      const { accepted, completedWith } = it.harness.events;
+      it.harness.say(accepted, completedWith('OK'));
+      it.harness.end();
+      const over = it.begin();
+      for (let second = 0; second < 3; second++) {
+        for (let i = 0; i < 10; i++) await settle();
+        await it.clock.advance(1_000);
+      }
+      expect(await over).toBe('settled');
+      const operations = it.log.filter((one) => one.startsWith('start-prompt')).map((one) => one.split(':')[0]);
+      expect(operations).toEqual(
+        ['start-prompt', 'start-prompt-retry-1', 'start-prompt-retry-2'].map((verb) => `${verb}-${prompt}`),
+      );
+      expect(it.execution()).toMatchObject({ state: 'Succeeded' });
+      expect(it.problems).toEqual([]);
+    });
+
+    test('says so meanwhile, and ends at the deadline of its Task', async () => {
+      const it = attempt(boundTask({ timeout: '3s' }));
+      it.harness.answers.prompt = () => Promise.reject(full());
+      const over = it.begin();
+      for (let i = 0; i < 10; i++) await settle();
+      expect(it.execution()).toMatchObject({ state: 'Submitting', reason: 'AtCapacity' });
+      for (let second = 0; second < 4; second++) {
+        await it.clock.advance(1_000);
+        for (let i = 0; i < 10; i++) await settle();
+      }
+      await over;
+      expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+    });
+  });
 });
 
 describe('a prompt that ends as', () => {
@@ -338,6 +457,18 @@ describe('a stream that breaks', () => {
     await it.begin();
     expect(it.log).toContain('cancel stream_disconnected');
     expect(it.execution()).toMatchObject({ state, reason });
+  });
+
+  test('since its instance is gone is not asked about, and leaves an unknown outcome', async () => {
+    const it = attempt();
+    it.harness.say(it.harness.events.accepted);
+    const { over } = await it.sent();
+    await settle();
+    it.lost.abort();
+    expect(await over).toBe('settled');
+    expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
+    expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
+    expect(it.task().status?.message).toBe('its instance is gone while the prompt ran');
   });
 
   test('or ends without an end, leaves an unknown outcome when nothing is proven', async () => {
@@ -494,9 +625,24 @@ describe('a workspace', () => {
 
   test('that cannot be validated is a conflict', async () => {
     const it = attempt();
-    it.harness.answers.delta = () => Promise.reject(broken('unknown'));
+    it.harness.answers.delta = () =>
+      Promise.reject(broken('request_written', { kind: 'http', status: 409, code: 'digest_conflict' }));
     await happy(it);
     expect(it.task().status?.delivery).toMatchObject({ state: 'DeliveryConflict', reason: 'WorkspaceValidationFailed' });
     expect(JSON.stringify(it.task().status)).not.toContain('10.1.2.3');
+  });
+
+  test('is asked for again, with the same operation, when the answer is lost; three times', async () => {
+    const it = attempt();
+    it.harness.answers.delta = () => Promise.reject(broken('unknown'));
+    const over = happy(it);
+    for (let i = 0; i < 30; i++) await settle();
+    await it.clock.advance(500);
+    for (let i = 0; i < 30; i++) await settle();
+    await it.clock.advance(1_000);
+    await over;
+    expect(it.log.filter((one) => one.startsWith('workspace-delta'))).toEqual(Array(3).fill(`workspace-delta-${prompt}`));
+    expect(it.execution()).toMatchObject({ state: 'Succeeded' });
+    expect(it.task().status?.delivery).toMatchObject({ reason: 'WorkspaceValidationFailed' });
   });
 });

@@ -64,11 +64,16 @@ describe('a Task that is deleted', () => {
   test.each([
     ['SessionStarting', 'Cancelled', 'Cancelled'],
     ['Planned', 'Cancelled', 'Cancelled'],
-    ['Submitting', 'OutcomeUnknown', 'RuntimeLost'],
-    ['Running', 'OutcomeUnknown', 'RuntimeLost'],
   ] as const)('and was left in %s by another controller ends as %s before it is released', (state, outcome, reason) => {
     expect(ending(decide(served({}, deleting(inState(bound.task, { state }))), soon))).toMatchObject({ state: outcome, reason });
   });
+
+  test.each(['Submitting', 'Running'] as const)(
+    'and was left in %s by another controller is settled before it is released',
+    (state) => {
+      expect(verb(decide(served({}, deleting(inState(bound.task, { state }))), soon))).toBe('settle-from-record');
+    },
+  );
 
   test('is left alone when it carries only finalizers of others', () => {
     const foreign = { ...gone, metadata: { ...gone.metadata, finalizers: ['example.org/other'] } };
@@ -90,6 +95,10 @@ describe('a settled Task', () => {
     expect(verb(decide(served({ leftSession: 'reachable' }, over), soon))).toBe('clean-session');
     expect(verb(decide(served({ frozen: 'unread', leftSession: 'reachable' }, over), soon))).toBe('clean-session');
   });
+});
+
+test('an attempt whose instance is gone is told so', () => {
+  expect(decide(seen(bound.task, { running: true, lost: true }), soon).effect).toEqual({ do: 'cancel', reason: 'lost' });
 });
 
 test('nothing is decided about a Task whose attempt runs', () => {
@@ -128,7 +137,7 @@ describe('at its deadline a Task', () => {
   });
 
   test('is not said to have timed out once something may have been sent', () => {
-    expect(ending(decide(served({}, inState(bound.task, { state: 'Running' })), late))?.state).toBe('OutcomeUnknown');
+    expect(verb(decide(served({}, inState(bound.task, { state: 'Running' })), late))).toBe('settle-from-record');
   });
 });
 
@@ -253,10 +262,7 @@ describe('a bound Task', () => {
   });
 
   test.each(['Submitting', 'Running'] as const)('that may have been sent is never said to have failed: %s', (state) => {
-    expect(ending(decide(served({ frozen: problem }, inState(bound.task, { state })), soon))).toMatchObject({
-      state: 'OutcomeUnknown',
-      reason: 'RuntimeLost',
-    });
+    expect(verb(decide(served({ frozen: problem }, inState(bound.task, { state })), soon))).toBe('settle-from-record');
   });
 
   test('asks no Agent and no class any more once its pool is there', () => {
@@ -271,15 +277,21 @@ describe('after a restart of the controller, an attempt in state', () => {
     ['Reserved', { do: 'queue', recovered: true }],
     ['SessionStarting', { do: 'queue', recovered: true }],
     ['Planned', { do: 'queue', recovered: true }],
-    ['Settling', { do: 'settle-from-record' }],
   ] as const)('%s goes on: %j', (state, effect) => {
     expect(decide(served({}, inState(bound.task, { state })), soon).effect).toEqual(effect);
   });
 
-  test.each(['Submitting', 'SubmittedUnknown', 'Accepted', 'Running'] as const)('%s has an unknown outcome', (state) => {
-    expect(ending(decide(served({}, inState(bound.task, { state })), soon))).toMatchObject({
-      state: 'OutcomeUnknown',
-      reason: 'RuntimeLost',
+  describe.each(['Submitting', 'SubmittedUnknown', 'Accepted', 'Running', 'Settling'] as const)('%s', (state) => {
+    const task = inState(bound.task, { state, lastTransitionTime: at(created) });
+
+    test.each(['none', 'reachable'] as const)('is settled from what is on record when its session is %s', (leftSession) => {
+      expect(decide(served({ leftSession }, task), soon).effect).toEqual({ do: 'settle-from-record' });
+    });
+
+    test('waits until its instance can be asked, a quarter of a minute from the begin of this leadership at most', () => {
+      const o = served({ leftSession: 'unreachable', ledSince: soon }, task);
+      expect(decide(o, soon)).toEqual({ wait: 1_000 });
+      expect(decide(o, soon + 15_000).effect).toEqual({ do: 'settle-from-record' });
     });
   });
 

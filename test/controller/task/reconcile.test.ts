@@ -110,6 +110,8 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     record: (event) => events.push(event),
     namespaceUid: () => Promise.resolve('ns-uid'),
     credentialsOf: () => ({ credentials: testCredentials }) as never,
+    ledSince: Date.now(),
+    onStep: () => undefined,
     lookAgain: () => undefined,
     again: () => undefined,
     onError: (_, error) => errors.push(error),
@@ -278,6 +280,25 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     expect((await status()).sessions ?? []).toEqual([]);
   });
 
+  test('whose Pod is gone while it runs is told so at once', async () => {
+    const it = await queued('wait');
+    await it.until('Running');
+    it.client.stored.delete('/api/v1/namespaces/orka-runtimes/pods/pod');
+    await it.run();
+    await it.reconciler.idle();
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Failed',
+      message: 'its instance is gone while the prompt ran',
+      execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' },
+    });
+    for (let i = 0; i < 100 && ((await status()).sessions ?? []).length > 0; i++) {
+      serve(it);
+      await it.run();
+      await pause(50);
+    }
+    expect((await status()).sessions ?? []).toEqual([]);
+  });
+
   test('is settled all the same when the API server is away for a moment, whether it stored the write or not', async () => {
     const it = await queued('say OK');
     let failures = 0;
@@ -407,32 +428,50 @@ describe('a controller that starts', () => {
     expect(it.client.asked.slice(before)).toEqual(['PATCH tasks/t1/status']);
   });
 
-  test('settles what was being settled by its receipt, and does not claim what it does not know of the workspace', async () => {
-    const it = controlled();
-    const task = inState(bound.task, { state: 'Settling' });
-    it.client.put(task);
-    it.client.put({
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 't1-result', namespace: 'team-a', ownerReferences: [{ uid: task.metadata.uid }] },
-      data: {
-        receipt: JSON.stringify({ taskUID: task.metadata.uid, promptID: task.status?.execution?.promptID, attempt: 1 }),
-      },
-    });
-    it.client.put({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'x', namespace: 'team-a' },
-    });
-    await it.run();
-    await it.run();
-    expect(it.task()?.status).toMatchObject({
-      phase: 'Failed',
-      resultRef: { available: true },
-      execution: { state: 'Succeeded', outcome: 'Succeeded' },
-      delivery: { state: 'DeliveryConflict', reason: 'RuntimeWorkspaceLost' },
-    });
-    expect([it.events.map(({ reason }) => reason), it.problems]).toEqual([['RuntimeWorkspaceLost'], []]);
+  test.each(['Running', 'Settling'] as const)(
+    'settles what was %s by its receipt, and does not claim what it does not know of the workspace',
+    async (state) => {
+      const it = controlled();
+      const task = inState(bound.task, { state });
+      it.client.put(task);
+      it.client.put({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 't1-result', namespace: 'team-a', ownerReferences: [{ uid: task.metadata.uid }] },
+        data: {
+          receipt: JSON.stringify({ taskUID: task.metadata.uid, promptID: task.status?.execution?.promptID, attempt: 1 }),
+        },
+      });
+      it.client.put({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'x', namespace: 'team-a' },
+      });
+      await it.run();
+      await it.run();
+      expect(it.task()?.status).toMatchObject({
+        phase: 'Failed',
+        resultRef: { available: true },
+        execution: { state: 'Succeeded', outcome: 'Succeeded' },
+        delivery: { state: 'DeliveryConflict', reason: 'RuntimeWorkspaceLost' },
+      });
+      expect([it.events.map(({ reason }) => reason), it.problems]).toEqual([['RuntimeWorkspaceLost'], []]);
+    },
+  );
+
+  test('asks the instance how an interrupted prompt ended, ends its session, and never sends it again', async () => {
+    const first = await queued('wait');
+    await first.until('Running');
+    first.stop.abort();
+    await first.reconciler.idle();
+    const restarted = controlled({ client: first.client, world: worldOf(first.client) });
+    for (let i = 0; i < 100 && first.task()?.status?.phase === 'Running'; i++) await restarted.run();
+    const settledTask = first.task()?.status;
+    expect(settledTask).toMatchObject({ phase: 'Failed', execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' } });
+    expect(settledTask?.message).toContain('its instance says that it ended (cancelled), but its answer is lost');
+    expect(settledTask?.execution?.runtimeSessionCleanupDigest).toMatch(/^sha256:/);
+    expect((await status()).sessions ?? []).toEqual([]);
+    expect([restarted.events.map(({ reason }) => reason), first.problems]).toEqual([['RuntimeLost'], []]);
   });
 
   test('does not know the outcome of what was being settled without a receipt', async () => {

@@ -1,0 +1,277 @@
+import { executionOutcomes } from '../../api/index.js';
+import type { ActiveInstance, RuntimePool, Task } from '../../api/index.js';
+import type { HarnessClient } from '../../harness/client.js';
+import { instant } from '../../harness/instant.js';
+import type { Settlement } from '../../harness/prompts.js';
+import { backoffOf } from '../../kube/backoff.js';
+import { KubeError } from '../../kube/errors.js';
+import type { Metrics } from '../metrics.js';
+import { clientOf } from '../pool/instance.js';
+import type { AuthMaterial } from '../pool/memory.js';
+import { tell } from './act.js';
+import type { TaskActOptions } from './act.js';
+import { advance, conflictTries, latest, patiently, refresh } from './advance.js';
+import { runAttempt } from './attempt.js';
+import type { AttemptOutcome, AttemptPort, AttemptStep } from './attempt-port.js';
+import { cleanupDigest } from './cleanup-digest.js';
+import type { TaskMemory } from './memory.js';
+import type { TaskObservation } from './observation.js';
+import { deployedGeneration } from './observe.js';
+import { ordersOf, sessionOrdersOf } from './orders.js';
+import type { SessionOrders } from './orders.js';
+import { release, renew, reservationLife, reserve } from './reserve.js';
+import type { Holder } from './reserve.js';
+import { storeResult } from './result.js';
+import { endSession } from './session-end.js';
+import { textOf } from './words.js';
+
+export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSession' | 'askSettlement'> {
+  readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
+  /** The instance of a pool was used, and is to be looked at again. */
+  readonly lookAgain: (poolKey: string) => void;
+  /** The Task of an attempt that is over, or could not begin, must be decided on again. */
+  readonly again: (taskKey: string) => void;
+  readonly onError: (taskKey: string, error: unknown) => void;
+  /** Told of each step of an attempt before it begins, and again once it has been taken. */
+  readonly onStep: (step: AttemptStep, phase: 'begins' | 'performed') => void;
+  readonly metrics: Pick<Metrics, 'attemptEnded' | 'attemptPassed'>;
+  /** Aborted when this process must not write any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Attempts run beside everything else, one for each Task. */
+export interface Runner extends Pick<TaskActOptions, 'start' | 'cleanSession' | 'askSettlement'> {
+  /** Resolves when no attempt runs any more. */
+  readonly idle: () => Promise<void>;
+}
+
+/** Between tries of an attempt that cannot begin. */
+const startBackoff = { base: 1_000, cap: 30_000 };
+/** Sessions of one Task in one instance. */
+const sessionTries = 3;
+/** Milliseconds for the end of a prompt that an earlier process began. */
+const settlementWait = 10_000;
+
+export function createRunner(options: RunnerOptions): Runner {
+  const { clock, signal } = options;
+  const attempts = new Set<Promise<void>>();
+
+  async function step<T>(name: AttemptStep, take: () => Promise<T>): Promise<T> {
+    options.onStep(name, 'begins');
+    const result = await take();
+    options.onStep(name, 'performed');
+    return result;
+  }
+
+  function start(o: TaskObservation, memory: TaskMemory): void {
+    const [cancelled, lost] = [new AbortController(), new AbortController()];
+    memory.running = true;
+    memory.cancel = (reason) => (reason === 'lost' ? lost : cancelled).abort();
+    const key = keyOf(o.task);
+    const run = attempt(o, memory, { cancelled: cancelled.signal, lost: lost.signal })
+      .catch((error: unknown): AttemptOutcome => {
+        if (!signal.aborted) options.onError(key, error);
+        return { requeue: textOf(error) };
+      })
+      .then((outcome) => {
+        memory.running = false;
+        memory.cancel = undefined;
+        attempts.delete(run);
+        memory.held = outcome === 'settled' ? undefined : heldAgain(o, outcome.requeue);
+        options.again(key);
+      });
+    attempts.add(run);
+  }
+
+  function heldAgain({ held, pool }: TaskObservation, says: string): NonNullable<TaskMemory['held']> {
+    const tries = (held?.tries ?? 0) + 1;
+    const until = clock.now() + backoffOf(tries, startBackoff);
+    return { runtimeInstanceID: pool?.status?.activeInstance?.runtimeInstanceID, says, tries, until };
+  }
+
+  async function attempt(
+    o: TaskObservation,
+    memory: TaskMemory,
+    ends: { readonly cancelled: AbortSignal; readonly lost: AbortSignal },
+  ): Promise<AttemptOutcome> {
+    const { pool } = o;
+    const instance = pool?.status?.activeInstance;
+    if (!pool || !instance || typeof o.frozen !== 'object' || 'problem' in o.frozen)
+      return { requeue: 'its pool has no instance' };
+    const poolKey = keyOf(pool);
+    const auth = options.credentialsOf(poolKey, instance.controllerEpoch);
+    if (!auth) return { requeue: 'the credentials of its instance are not known yet' };
+    const { runtimeInstanceID } = instance;
+    const tried = memory.sessions?.runtimeInstanceID === runtimeInstanceID ? memory.sessions.tried : 0;
+    const orders = ordersOf(o.task, pool, instance, o.frozen, tried + 1);
+    const holder: Holder = {
+      poolUID: pool.metadata.uid ?? '',
+      taskUID: o.task.metadata.uid ?? '',
+      attempt: orders.attempt,
+      controllerEpoch: options.epoch,
+      runtimeInstanceID,
+    };
+    const held = await step('reserve', () => onPool(poolKey, (found) => reserve(options, found, holder, clock.now())));
+    if (!held) return { requeue: 'its pool has no free slot' };
+    const keeper = keep(poolKey, holder);
+    const client = clientOf(instance.podAddress, auth);
+    const run = { task: o.task, pool: held, instance, thawed: o.frozen, orders, client, clock, signal, ...ends };
+    try {
+      const outcome = await runAttempt({ ...run, lastTry: tried + 1 >= sessionTries }, portOf(o.task, poolKey));
+      if (outcome !== 'settled' && outcome.session === 'another') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
+      const task = outcome === 'settled' ? latest(options, o.task) : undefined;
+      if (task) told(task);
+      if (!ends.lost.aborted) await tidied(o.task, client, orders, instance, outcome);
+      return outcome;
+    } finally {
+      keeper();
+      client.close();
+      // What the attempt came to does not depend on it: a slot that is not given back expires.
+      if (!signal.aborted)
+        await step('release', () => onPool(poolKey, (found) => release(options, found, holder))).catch((error: unknown) =>
+          options.onError(poolKey, error),
+        );
+      options.lookAgain(poolKey);
+    }
+  }
+
+  /** A session that cannot be ended now is ended by whoever looks at the settled Task next, or with its instance. */
+  async function tidied(
+    task: Task,
+    client: HarnessClient,
+    orders: SessionOrders,
+    instance: ActiveInstance,
+    outcome: AttemptOutcome,
+  ): Promise<void> {
+    try {
+      if (outcome === 'settled') await deleteSession(task, client, orders, instance, signal);
+      else if (outcome.session === 'another') await endSession(client, orders, clock, signal);
+    } catch (error) {
+      if (!signal.aborted) options.onError(keyOf(task), error);
+    }
+  }
+
+  function told(task: Task): void {
+    const { phase, message, execution, delivery } = task.status ?? {};
+    const { outcome } = execution ?? {};
+    if (outcome === undefined) return;
+    options.metrics.attemptEnded(outcome);
+    const why = execution?.reason ?? delivery?.reason ?? delivery?.state ?? outcome;
+    if (phase === 'Succeeded') tell(options, task, 'Normal', 'TaskSucceeded', 'Settle', 'the agent answered');
+    else tell(options, task, 'Warning', why, 'Settle', message ?? outcome);
+  }
+
+  /** Holds the slot for as long as the attempt runs. */
+  function keep(poolKey: string, holder: Holder): () => void {
+    let cancel = clock.after(reservationLife / 3, again);
+    let over = false;
+    function again(): void {
+      onPool(poolKey, (found) => renew(options, found, holder, clock.now()))
+        .catch((error: unknown) => {
+          if (!signal.aborted) options.onError(poolKey, error);
+        })
+        .finally(() => {
+          if (!over) cancel = clock.after(reservationLife / 3, again);
+        });
+    }
+    return () => {
+      over = true;
+      cancel();
+    };
+  }
+
+  /** The pool's status has other writers; what they wrote is read before the next try. */
+  async function onPool<T>(key: string, change: (pool: RuntimePool) => Promise<T>): Promise<T | undefined> {
+    for (let tries = 1; ; tries++) {
+      const pool = options.world.pools.get(key) as unknown as RuntimePool | undefined;
+      if (!pool) return undefined;
+      try {
+        return await change(pool);
+      } catch (error) {
+        if (!(error instanceof KubeError)) throw error;
+        if (error.code === 'not-found') return undefined;
+        if (error.code !== 'conflict' || tries >= conflictTries) throw error;
+        await refresh(options, options.world.pools, key);
+      }
+    }
+  }
+
+  function portOf(task: Task, poolKey: string): AttemptPort {
+    const { client, manager, metrics } = options;
+    return {
+      advance: async (from, change) => {
+        const stored = await advance(options, task, from, change);
+        // Its counters say so as soon as there is a prompt.
+        if (stored.status?.execution?.state === 'Running') options.lookAgain(poolKey);
+        return stored;
+      },
+      storeResult: (text, receipt) => patiently(options, () => storeResult(client, task, { text, receipt }, { manager, signal })),
+      passed: (phase, took) => metrics.attemptPassed(phase, took),
+      step,
+    };
+  }
+
+  /** Speaks with the instance that has, or had, the session of a Task, about that session. */
+  async function withSession<T>(
+    { task, pool }: TaskObservation,
+    ask: (client: HarnessClient, orders: SessionOrders, instance: ActiveInstance) => Promise<T>,
+  ): Promise<T | undefined> {
+    const instance = pool?.status?.activeInstance;
+    const generation = instance && deployedGeneration(options.world, instance);
+    if (!pool || !instance || generation === undefined) return undefined;
+    const auth = options.credentialsOf(keyOf(pool), instance.controllerEpoch);
+    if (!auth) return undefined;
+    const session = task.status?.execution?.runtimeSessionGeneration ?? 1;
+    const client = clientOf(instance.podAddress, auth);
+    try {
+      return await ask(client, sessionOrdersOf(task, pool, instance, { pool: generation, session }), instance);
+    } finally {
+      client.close();
+    }
+  }
+
+  async function cleanSession(o: TaskObservation, aborted: AbortSignal): Promise<void> {
+    await withSession(o, (client, orders, instance) => deleteSession(o.task, client, orders, instance, aborted));
+  }
+
+  /** A prompt that nobody reads any more is asked to end; one that has ended says how. */
+  function askSettlement(o: TaskObservation, aborted: AbortSignal): Promise<Settlement | undefined> {
+    return withSession(o, async (client, orders) => {
+      const order = { reason: 'stream_disconnected', settlementDeadline: instant(clock.now() + settlementWait - 1_000) } as const;
+      const operation = { ...orders.operation('cancel-prompt', clock.now()), operationID: `cancel-recovered-${orders.promptID}` };
+      const answer = await client
+        .cancel(operation, orders.runtimeSessionID, order, { signal: aborted, timeout: settlementWait })
+        .catch(() => undefined);
+      return answer?.settlementProven ? answer.settlement : undefined;
+    });
+  }
+
+  /** A session that is not there is deleted; the receipt says so, and nobody asks again. */
+  async function deleteSession(
+    task: Task,
+    client: HarnessClient,
+    orders: SessionOrders,
+    instance: ActiveInstance,
+    aborted: AbortSignal,
+  ): Promise<void> {
+    await step('delete-session', () => endSession(client, orders, clock, aborted));
+    const digest = cleanupDigest(task, orders, instance);
+    await advance(options, task, executionOutcomes, ({ status }) => ({
+      ...status,
+      execution: { ...status?.execution, runtimeSessionCleanupDigest: digest },
+    }));
+  }
+
+  return {
+    start,
+    cleanSession,
+    askSettlement,
+    idle: async () => {
+      await Promise.allSettled(attempts);
+    },
+  };
+}
+
+function keyOf({ metadata }: Task | RuntimePool): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}

@@ -1,0 +1,144 @@
+import type { WorkspaceDelta } from '../../harness/deltas.js';
+import { HarnessError } from '../../harness/errors.js';
+import type { PromptEvent } from '../../harness/events.js';
+import { digestOfSettlement } from '../../harness/prompts.js';
+import type { CancelReason, Settlement } from '../../harness/prompts.js';
+import { backoffOf } from '../../kube/backoff.js';
+import { sleep } from '../../kube/clock.js';
+import { cutBytes } from '../../lib/text.js';
+import { afterSubmission, end } from './attempt-port.js';
+import type { AttemptPort, Submitted } from './attempt-port.js';
+import type { Ending } from './decision.js';
+import { answerOf } from './result.js';
+import type { Receipt } from './result.js';
+import { moved, succeeded, undelivered } from './status.js';
+import type { Undelivered } from './status.js';
+import { neutral, textOf } from './words.js';
+
+/** Bytes. */
+export const longestResult = 1_000_000;
+const deltaWait = 10_000;
+const deltaTries = 3;
+const deltaBackoff = { base: 500, cap: 2_000 };
+
+/** What the last event of a prompt comes to. Source: dispatch.md §4.5. */
+export async function settle(
+  attempt: Submitted,
+  port: AttemptPort,
+  event: PromptEvent,
+  spoken: string,
+  why: CancelReason | undefined,
+): Promise<void> {
+  const unknown = (reason: string, message: string): Ending => ({ state: 'OutcomeUnknown', reason, message: neutral(message) });
+  switch (event.type) {
+    case 'completed':
+      return settleCompleted(attempt, port, event, spoken);
+    case 'failed': {
+      const { code, message } = event.payload;
+      const ending = { state: 'Failed', reason: 'PromptFailed', message: neutral(`${code}: ${message}`) } as const;
+      return end(attempt, port, ending, afterSubmission);
+    }
+    case 'cancelled': {
+      const { stopReason, reason } = event.payload;
+      return end(attempt, port, cancellation(why, neutral(reason ?? stopReason)), afterSubmission);
+    }
+    case 'outcome_unknown': {
+      const { code, message } = event.payload;
+      return end(attempt, port, unknown('RuntimeLost', `${code}: ${message}`), afterSubmission);
+    }
+    default:
+      return end(attempt, port, unknown('MissingTerminal', 'the stream has no end'), afterSubmission);
+  }
+}
+
+/** Receipt and answer first, then the state that relies on them, then the workspace, then success. */
+async function settleCompleted(
+  attempt: Submitted,
+  port: AttemptPort,
+  event: Extract<PromptEvent, { readonly type: 'completed' }>,
+  spoken: string,
+): Promise<void> {
+  const { orders, clock, signal, task, instance } = attempt;
+  const began = clock.elapsed();
+  const settlement = {
+    terminalEvent: 'completed',
+    outcome: 'succeeded',
+    stopReason: event.payload.stopReason,
+    settledAt: event.identity.timestamp,
+  } as const;
+  const receipt: Receipt = {
+    taskUID: task.metadata.uid ?? '',
+    attempt: orders.attempt,
+    promptID: orders.promptID,
+    requestDigest: event.identity.requestDigest,
+    runtimeInstanceID: instance.runtimeInstanceID,
+    stopReason: settlement.stopReason,
+    settledAt: settlement.settledAt,
+    settlementDigest: digestOfSettlement(settlement),
+  };
+  try {
+    const text = cutBytes(answerOf(event, spoken), longestResult, '...<truncated>');
+    await port.step('store-result', () => port.storeResult(text, receipt));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const message = `the agent answered, but the answer could not be stored: ${textOf(error)}`;
+    const ending = { state: 'OutcomeUnknown', reason: 'ExecutionEventPersistenceFailed', message } as const;
+    await end(attempt, port, ending, afterSubmission);
+    return;
+  }
+  await port.step('write-settling', () =>
+    port.advance(afterSubmission, (now) => ({
+      ...moved(now, 'Finalizing', { state: 'Settling' }, clock.now()),
+      delivery: { state: 'Validating', outcome: 'Validating' },
+    })),
+  );
+  const delivery = await port.step('workspace-delta', () => validate(attempt, settlement));
+  await port.step('write-outcome', () =>
+    port.advance(['Settling'], (now) => (delivery ? undelivered(now, delivery, clock.now()) : succeeded(now, clock.now()))),
+  );
+  port.passed('settling', clock.elapsed() - began);
+}
+
+/** What the prompt left in its workspace, if that is more than a reader leaves. */
+async function validate(attempt: Submitted, settlement: Settlement): Promise<Undelivered | undefined> {
+  const { clock, signal, thawed } = attempt;
+  try {
+    const { state, changedFileCount } = await askDelta(attempt, settlement);
+    if (state === 'no_change') return undefined;
+    const intent = thawed.plan.profile.workspaceIntent;
+    const message = `the agent changed ${changedFileCount} files of a workspace with intent ${intent}`;
+    return { state: 'ReadOnlyWorkspaceModified', message };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const message = `the workspace could not be validated: ${textOf(error)}`;
+    return { state: 'DeliveryConflict', reason: 'WorkspaceValidationFailed', message };
+  }
+
+  /** The same request may be sent again, and has the same answer. */
+  async function askDelta({ orders, client, lost, maxDelta }: Submitted, proof: Settlement): Promise<WorkspaceDelta> {
+    const operation = orders.operation('workspace-delta', clock.now());
+    const order = orders.delta(proof, maxDelta);
+    for (let failures = 1; ; failures++) {
+      try {
+        const call = { signal: AbortSignal.any([signal, lost]), timeout: deltaWait };
+        return (await client.workspaceDelta(operation, orders.runtimeSessionID, order, call)).delta;
+      } catch (error) {
+        const told = error instanceof HarnessError && error.response !== undefined && !error.retryable;
+        if (told || lost.aborted || signal.aborted || failures >= deltaTries) throw error;
+        await sleep(clock, backoffOf(failures, deltaBackoff), signal);
+      }
+    }
+  }
+}
+
+/** What is told of a prompt that was cancelled. */
+export function cancellation(why: CancelReason | undefined, says: string): Ending {
+  const told: Readonly<Partial<Record<CancelReason, string>>> = {
+    task_timeout: 'the time of the Task is over',
+    controller_shutdown: 'the Task was deleted',
+    lease_expired: 'the prompt was cancelled: its lease could not be renewed',
+    user_requested: 'the prompt was cancelled: it asked for a permission that nobody is there to give',
+  };
+  const message = (why && told[why]) ?? `the prompt was cancelled: ${says}`;
+  return { state: 'Cancelled', reason: why === 'task_timeout' ? 'TaskTimeout' : 'Cancelled', message };
+}
