@@ -14,7 +14,7 @@ import { fresh } from '../harness/replay.js';
 import { samePolicy } from './instance.js';
 import type { Instance } from './instance.js';
 import { processesOf } from './processes.js';
-import { startPrompt } from './prompt.js';
+import { poison, startPrompt } from './prompt.js';
 import { busy, Refusal, refusalOf } from './refusal.js';
 import type { Session } from './session.js';
 
@@ -106,10 +106,20 @@ export async function cancelPrompt(instance: Instance, id: string, request: Canc
       await Promise.race([prompt?.settled, later(deadline)]);
     }
     const { last } = session;
-    if (last?.promptID === metadata.promptID && last?.promptID !== undefined) return settledAnswer(session, last);
+    if (last?.promptID === metadata.promptID && last?.promptID !== undefined) {
+      if (request.reason === 'stream_disconnected') giveUpValidation(instance, session);
+      return settledAnswer(session, last);
+    }
     if (prompt) throw new Refusal('outcome_unknown', 'a prompt that could be settled in time');
     throw new Refusal('digest_conflict', 'the prompt that ran last', { status: 409 });
   });
+}
+
+/** Whoever lost the stream did not read how the prompt ended, and will not ask what it changed. A cancel that merely came late changes nothing. */
+function giveUpValidation(instance: Instance, session: Session): void {
+  if (session.state !== 'validating') return;
+  poison(session);
+  instance.settle(session);
 }
 
 function settledAnswer(session: Session, { settlement, forced }: NonNullable<Session['last']>): CancelPromptResponse {

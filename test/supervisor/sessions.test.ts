@@ -248,6 +248,32 @@ describe('cancelling', () => {
     await gone(it, task);
   });
 
+  /** A session whose prompt ended well, and whose workspace was not looked at. */
+  async function unread(name: string): Promise<TaskOrders> {
+    const task = await it.session(name);
+    await collect(await it.start(task, 'say OK'));
+    return task;
+  }
+
+  test('late changes nothing of a session whose workspace is looked at next', async () => {
+    const task = await unread('late-cancel');
+    expect(await cancel(task)).toMatchObject({ settlement: { outcome: 'succeeded' } });
+    const found = (await it.status()).sessions?.find(({ runtimeSessionUID }) => runtimeSessionUID === task.sessionUID);
+    expect(found?.state).toBe('validating');
+    const lost = { reason: 'stream_disconnected', settlementDeadline: instant(Date.now() + 5_000) } as const;
+    await it.client.cancel(task.operation('cancel-lost', it.fence, { prompt: true }), task.runtimeSessionID, lost);
+    await gone(it, task);
+  });
+
+  test('by whoever lost the stream gives up a session that nobody looks at any more', async () => {
+    const task = await unread('unread');
+    const lost = { reason: 'stream_disconnected', settlementDeadline: instant(Date.now() + 5_000) } as const;
+    const operation = task.operation('cancel-lost', it.fence, { prompt: true });
+    const answer = await it.client.cancel(operation, task.runtimeSessionID, lost);
+    expect(answer).toMatchObject({ settlementProven: true, settlement: { outcome: 'succeeded' } });
+    await gone(it, task);
+  });
+
   test('whoever stops reading cancels', async () => {
     const task = await it.session('disconnect');
     (await it.start(task, 'wait')).abort();

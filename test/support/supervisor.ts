@@ -122,7 +122,8 @@ export async function scriptedSupervisor(
     timing: { ...usualTiming, ...options.timing },
     stopGrace: options.stopGrace ?? 1000,
   });
-  const url = `http://127.0.0.1:${supervisor.port}`;
+  const host = options.env?.['ORKA_ACP_LISTEN_ADDRESS']?.split(':')[0] ?? '127.0.0.1';
+  const url = `http://${host}:${supervisor.port}`;
   const client = createHarnessClient({ baseUrl: url, credentials: testCredentials });
 
   const start = (

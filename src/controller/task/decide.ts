@@ -41,7 +41,7 @@ const deleted: TaskRule = (o, now) => {
   if (!metadata.finalizers?.includes(finalizers.task)) return {};
   if (o.running) return { effect: { do: 'cancel', reason: 'deleted' } };
   const state = status?.execution?.state;
-  if (state === 'SessionStarting' || state === 'Planned')
+  if (state !== undefined && beforeSubmission.includes(state))
     return settle('Cancelled', 'Cancelled', 'the Task was deleted before its prompt was sent');
   return interrupted(o, now) ?? leftBehind(o) ?? { effect: { do: 'release' } };
 };

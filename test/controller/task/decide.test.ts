@@ -50,7 +50,6 @@ describe('a Task that is deleted', () => {
   });
 
   test('is released when nothing was started for it', () => {
-    expect(verb(decide(served({}, gone), soon))).toBe('release');
     expect(verb(decide(seen(deleting(takenTask())), soon))).toBe('release');
   });
 
@@ -62,6 +61,8 @@ describe('a Task that is deleted', () => {
   });
 
   test.each([
+    ['Queued', 'Cancelled', 'Cancelled'],
+    ['Reserved', 'Cancelled', 'Cancelled'],
     ['SessionStarting', 'Cancelled', 'Cancelled'],
     ['Planned', 'Cancelled', 'Cancelled'],
   ] as const)('and was left in %s by another controller ends as %s before it is released', (state, outcome, reason) => {

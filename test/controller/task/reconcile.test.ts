@@ -428,6 +428,22 @@ describe('a controller that starts', () => {
     expect(it.client.asked.slice(before)).toEqual(['PATCH tasks/t1/status']);
   });
 
+  test('ends a session whose prompt ended well, and was never read', async () => {
+    const first = await queued('say OK');
+    const task = first.task()!;
+    const own = await supervisorSession(task.metadata.uid ?? '');
+    await supervisor.run(own, 'say OK');
+    const { runtimeInstanceID } = supervisor.fence;
+    const change = { state: 'Running', attempt: 1, runtimeSessionUID: own.sessionUID, runtimeInstanceID } as const;
+    first.client.put(inState(task, change, { phase: 'Running' }));
+    const restarted = controlled({ client: first.client, world: worldOf(first.client) });
+    await restarted.run();
+    const { message, execution } = first.task()?.status ?? {};
+    expect(message).toContain('its instance says that it ended (succeeded), but its answer is lost');
+    expect(execution?.runtimeSessionCleanupDigest).toMatch(/^sha256:/);
+    expect((await status()).sessions ?? []).toEqual([]);
+  });
+
   test.each(['Running', 'Settling'] as const)(
     'settles what was %s by its receipt, and does not claim what it does not know of the workspace',
     async (state) => {
