@@ -38,7 +38,10 @@ interface Row {
 const unknown = ['OutcomeUnknown/RuntimeLost'];
 const well = ['Succeeded'];
 const unread = ['Succeeded, DeliveryConflict/RuntimeWorkspaceLost'];
+/** What was asked of the workspace may have been answered before. */
+const looked = ['Succeeded, DeliveryConflict/WorkspaceValidationFailed', ...well];
 const cancelled = ['Cancelled/Cancelled'];
+const hold = 'ORKA_HOLD_180S';
 
 /** One after the other in an installation of its own, since controllers end; or all at the same time. */
 const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>> = {
@@ -66,40 +69,43 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
   sandbox: {
     'Pod deleted': [
       { state: 'SessionStarting', ends: ['Failed/RuntimeSessionStartFailed'], within: 100 },
-      { state: 'Submitting', ends: unknown },
-      { state: 'Running', ends: unknown },
-      { state: 'Settling', ends: ['Succeeded, DeliveryConflict/WorkspaceValidationFailed'] },
+      { state: 'Submitting', prompt: hold, ends: unknown, within: 90 },
+      { state: 'Running', ends: unknown, within: 90 },
+      { state: 'Settling', ends: looked },
     ],
     'supervisor killed': [
       { state: 'SessionStarting', ends: ['Failed/RuntimeSessionStartFailed'] },
-      { state: 'Submitting', ends: unknown },
+      { state: 'Submitting', prompt: hold, ends: unknown },
       { state: 'Running', ends: unknown },
-      { state: 'Settling', ends: ['Succeeded, DeliveryConflict/WorkspaceValidationFailed'] },
+      { state: 'Settling', ends: looked },
     ],
     'agent killed': [
-      { state: 'SessionStarting', phase: 'answered', ends: ['Failed/PromptFailed'] },
-      { state: 'Running', ends: ['Failed/PromptFailed'] },
+      { state: 'SessionStarting', phase: 'answered', ends: unknown },
+      { state: 'Submitting', prompt: hold, ends: unknown },
+      { state: 'Running', ends: unknown },
       { state: 'Settling', ends: well },
     ],
   },
   wanted: {
     'network cut': [
-      { state: 'SessionStarting', ends: ['Failed/RuntimeSessionStartFailed'], within: 120 },
-      { state: 'Submitting', ends: unknown, within: 200 },
+      // Where the session was there before the cut, it is the prompt that could not leave.
+      { state: 'SessionStarting', ends: ['Failed/RuntimeSessionStartFailed', 'Failed/PromptNotAccepted'], within: 120 },
+      { state: 'Submitting', prompt: hold, ends: unknown, within: 200 },
       { state: 'Running', ends: unknown, within: 200 },
-      { state: 'Settling', ends: ['Succeeded, DeliveryConflict/WorkspaceValidationFailed'] },
+      { state: 'Settling', ends: looked },
     ],
     'Task deleted': [
       { state: 'Queued', ends: cancelled },
       { state: 'SessionStarting', ends: cancelled },
-      { state: 'Submitting', prompt: 'ORKA_HOLD_180S', ends: cancelled },
+      { state: 'Submitting', prompt: hold, ends: cancelled },
       { state: 'Running', ends: cancelled },
       { state: 'Settling', ends: well },
     ],
     'pool deleted': [
       { state: 'Queued', ends: well },
       { state: 'SessionStarting', ends: well },
-      { state: 'Running', ends: unknown, within: 180 },
+      // Its instance is drained: it takes nothing more, and ends what it has.
+      { state: 'Running', prompt: 'Wait 15 seconds.', ends: well },
       { state: 'Settling', ends: well },
     ],
     'class drifted': [

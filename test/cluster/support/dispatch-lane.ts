@@ -28,7 +28,7 @@ export interface Held {
 }
 
 /** The moment at which a controller is interrupted for an attempt to be in a state. */
-export const momentOf = (state: AttemptState, phase?: Step['phase']): Step | undefined => {
+const momentOf = (state: AttemptState, phase?: Step['phase']): Omit<Step, 'taskUID'> | undefined => {
   switch (state) {
     case 'SessionStarting':
       return { step: 'session', phase: phase ?? 'begins' };
@@ -81,13 +81,16 @@ export async function bringTo(
 ): Promise<Held> {
   const controller = await lane.controller();
   const at = momentOf(state, phase);
-  if (at) await controller.interrupted({ ...at, by });
   if (state === 'Queued') await lane.withholdToken();
-  const known = controller.trace.length;
   const task = await lane.createTask(word, prompt ?? (state === 'Running' ? 'ORKA_HOLD_180S' : undefined));
+  const taskUID = task.metadata.uid ?? '';
+  // Its pool takes longer to start than this.
+  if (at) await controller.interrupted({ ...at, taskUID, by });
   const isThere = () =>
     at
-      ? controller.trace.slice(known).some((line) => 'step' in line && line.step === at.step && line.phase === at.phase)
+      ? controller.trace.some(
+          (line) => 'step' in line && line.taskUID === taskUID && line.step === at.step && line.phase === at.phase,
+        )
       : versionsOf(history, task).at(-1)?.status?.execution?.state === state;
   await eventually(`Task ${task.metadata.name} ${state}`, () => {
     const early = versionsOf(history, task).at(-1);
@@ -111,11 +114,15 @@ export function endingOf({ status }: Task): string {
   return [said(execution?.state, execution?.reason), ...delivered].join(', ');
 }
 
-/** The Task once it is over, by what was seen: it may be gone by now. */
+/** The Task once it is over or gone, by what was seen. */
 export const overIn = (history: History, task: Manifest, seconds: number): Promise<Task> =>
   eventually(
     `the end of Task ${task.metadata.name}`,
-    () => Promise.resolve(versionsOf(history, task).findLast((one) => isOver(one))),
+    () => {
+      const seen = history.of('tasks').filter(({ object }) => object.metadata.uid === task.metadata.uid);
+      const over = seen.findLast(({ object, type }) => isOver(object) || type === 'DELETED');
+      return Promise.resolve(over?.object);
+    },
     seconds,
   );
 
@@ -178,6 +185,8 @@ async function cut(held: Held, group: number): Promise<() => Promise<void>> {
   await hook('in', 'prerouting', '-150');
   await nft('add', 'rule', ...table, 'out', 'ip', 'daddr', podIP, 'meta', 'skgid', mark, 'ct', 'mark', 'set', mark, 'drop');
   await nft('add', 'rule', ...table, 'in', 'ip', 'saddr', podIP, 'ct', 'mark', mark, 'drop');
+  // Those that wait for the Pod to say something; of others that are there none lasts.
+  await attempt('conntrack', ['-U', '-p', 'tcp', '-d', podIP, '--dport', '8080', '--mark', mark]);
   return async () => {
     await attempt('nft', ['delete', 'table', ...table]);
   };

@@ -56,9 +56,10 @@ const steps = [
 function come({ method, path }, phase) {
   const below = path.startsWith(`${paths.sessions}/`) ? path.slice(paths.sessions.length + 1) : '';
   const step = steps.find(([verb, pattern]) => verb === method && pattern.test(below))?.[2];
-  if (!step) return;
-  trace({ step, phase });
-  if (interrupted?.step !== step || interrupted.phase !== phase) return;
+  const taskUID = /^runtime-session-(.+)-g1(?:\/|$)/.exec(below)?.[1];
+  if (!step || taskUID === undefined) return;
+  trace({ taskUID, step, phase });
+  if (interrupted?.taskUID !== taskUID || interrupted.step !== step || interrupted.phase !== phase) return;
   const { by } = interrupted;
   interrupted = undefined;
   process.kill(process.pid, by);
@@ -79,7 +80,7 @@ subscribe('http.client.response.finish', (message) => {
 
 const { settings, access } = await ordered;
 const { server, ca, token } = access;
-process.exitCode = await runController(
+const code = await runController(
   settings,
   { server, credentials: () => ({ ca, token }) },
   {
@@ -89,3 +90,5 @@ process.exitCode = await runController(
     },
   },
 );
+// The channel would keep it.
+process.exit(code);

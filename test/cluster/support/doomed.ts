@@ -17,6 +17,7 @@ export type AttemptRequest = 'session' | 'prompt' | 'cancel' | 'delta' | 'deleti
 
 /** A moment of an attempt: a request is about to leave, or the head of its answer is there. */
 export interface Step {
+  readonly taskUID: string;
   readonly step: AttemptRequest;
   readonly phase: 'begins' | 'answered';
 }
@@ -25,7 +26,7 @@ export interface Order {
   readonly settings: ControllerSettings;
   readonly access: { readonly server: string; readonly ca: string; readonly token: string };
   readonly dies?: Point;
-  /** The first time that an attempt comes to it, the process ends, or stands still with all its connections. */
+  /** The first time that the attempt of a Task comes to it, the process ends, or stands still with all its connections. */
   readonly interrupted?: Step & { readonly by: 'SIGKILL' | 'SIGSTOP' };
 }
 
