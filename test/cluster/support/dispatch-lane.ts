@@ -172,6 +172,25 @@ function kill(held: Held, who: 'agent' | 'supervisor'): void {
   for (const pid of found) process.kill(pid, 'SIGKILL');
 }
 
+/** Puts another snapshot in the place of the one of a Task, which is immutable; it asks for something else. */
+async function tamper({ metadata: { namespace = '', uid = '' } }: Manifest): Promise<void> {
+  const mine = ['secrets', '-n', namespace, '-l', `orka.ai/task-uid=${uid}`];
+  const { items } = JSON.parse(await kubectl(['get', ...mine, '-o', 'json'])) as { readonly items: readonly Manifest[] };
+  const [secret] = items;
+  if (!secret || items.length > 1) throw new Error(`a Task has ${items.length} snapshots`);
+  const { name, labels, annotations, ownerReferences } = secret.metadata;
+  const changed = (text: string) =>
+    Buffer.from(Buffer.from(text, 'base64').toString().replace('Reply exactly: FAULT', 'Reply exactly: ANOTHER')).toString(
+      'base64',
+    );
+  const data = Object.fromEntries(
+    Object.entries(secret['data'] as Readonly<Record<string, string>>).map(([key, text]) => [key, changed(text)]),
+  );
+  await kubectl(['delete', 'secret', name, '-n', namespace]);
+  const object = { ...secret, metadata: { name, namespace, labels, annotations, ownerReferences }, data };
+  await kubectl(['create', '-f', '-'], JSON.stringify(object));
+}
+
 /** Packets between the controllers of a group and a Pod are dropped, of connections that are there as well. @returns what ends it */
 async function cut(held: Held, group: number): Promise<() => Promise<void>> {
   const { podIP = '' } = podOf(held).status as { readonly podIP?: string };
@@ -200,6 +219,13 @@ export const faultsOf = (group: number) =>
   ({
     /** The controller ends without a word. One that was interrupted has ended already. */
     'controller killed': async ({ lane }) => {
+      await lane.replace();
+      return undefined;
+    },
+    /** Somebody changes what the Task was bound to while no controller runs. */
+    'snapshot tampered with': async ({ lane, task, controller }) => {
+      await controller.kill();
+      await tamper(task);
       await lane.replace();
       return undefined;
     },
