@@ -1,11 +1,9 @@
 /** One attempt that is brought to a state, what goes wrong with it there, and what becomes of it. */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Manifest, RuntimePool, Task } from '../../../src/api/index.js';
 import { labelKeys } from '../../../src/domain/labels.js';
 import { get, refOf } from '../../../src/kube/client.js';
 import { remove } from '../../../src/kube/remove.js';
-import { pids } from '../processes.js';
 import { attempt, run } from '../run.js';
 import { eventually, kube, kubectl } from './cluster.js';
 import { objectsOf, patch } from './crash-lane.js';
@@ -13,6 +11,7 @@ import type { Lane } from './crash-lane.js';
 import type { Doomed, Step } from './doomed.js';
 import { isOver, read } from './first-task.js';
 import type { History, PodObject } from './history.js';
+import { killIn } from './sandbox-processes.js';
 
 /** Where an attempt is when something happens; each is on record. */
 export type AttemptState = 'Queued' | 'SessionStarting' | 'Submitting' | 'Running' | 'Settling';
@@ -150,26 +149,9 @@ export async function removed(held: Held, seconds: number): Promise<readonly str
   return eventually('nothing left', async () => ((await left()).length === 0 ? [] : undefined), seconds).catch(left);
 }
 
-/** Processes of the Pod of an attempt: `agent` those of its session, `supervisor` what started them. */
-function processesOf(held: Held, who: 'agent' | 'supervisor'): readonly number[] {
-  const { uid = '' } = podOf(held).metadata;
-  const of = (pid: number, file: string) => {
-    try {
-      return readFileSync(`/proc/${pid}/${file}`, 'utf8');
-    } catch {
-      return '';
-    }
-  };
-  const inPod = pids().filter((pid) => of(pid, 'cgroup').includes(uid));
-  const user = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(of(pid, 'status'))?.[1] ?? 0);
-  const isPause = (pid: number) => of(pid, 'cmdline').startsWith('/pause');
-  return inPod.filter((pid) => !isPause(pid) && (who === 'agent' ? user(pid) >= 20_000 : user(pid) === 0));
-}
-
 function kill(held: Held, who: 'agent' | 'supervisor'): void {
-  const found = processesOf(held, who);
-  if (found.length === 0) throw new Error(`the Pod of Task ${held.task.metadata.name} has no ${who}`);
-  for (const pid of found) process.kill(pid, 'SIGKILL');
+  if (killIn(podOf(held).metadata.uid ?? '', who) === 0)
+    throw new Error(`the Pod of Task ${held.task.metadata.name} has no ${who}`);
 }
 
 /** Puts another snapshot in the place of the one of a Task, which is immutable; it asks for something else. */
