@@ -21,7 +21,7 @@ function of(pid, file) {
  * @param {'agent' | 'supervisor'} who `agent`: all of its sessions; `supervisor`: what started them
  * @returns {readonly number[]}
  */
-export function processesOf(podUid, who) {
+function processesOf(podUid, who) {
   const inPod = pids().filter((pid) => of(pid, 'cgroup').includes(podUid));
   const user = (/** @type {number} */ pid) => Number(/^Uid:\s+(\d+)/m.exec(of(pid, 'status'))?.[1] ?? 0);
   const isPause = (/** @type {number} */ pid) => of(pid, 'cmdline').startsWith('/pause');
