@@ -100,7 +100,8 @@ describe('a workspace that is only to be read, in which the agent writes a file'
 
   beforeAll(async () => {
     const after = stopwatch('an agent that writes');
-    await applyObjects(kubectl, [taskLike(name, { prompt: `Run exactly: \`touch written\` Reply exactly: ${word}` })]);
+    const prompt = `Run exactly: \`touch written\` Reply exactly: ${word}`;
+    await applyObjects(kubectl, [taskLike(name, { prompt, agentRuntime: { maxTurns: 3 } })]);
     await explained(product, async () => {
       task = await taskOver(kubectl, { name, namespace }, 90);
     });
