@@ -10,6 +10,7 @@ import { count, requestsOf } from './support/audit.js';
 import { eventually } from './support/eventually.js';
 import { applyObjects, example, isOver, taskLike } from './support/first-task.js';
 import { applyKinds, ensureProxyToken, install, leftovers, removeTasks, synthesize, uninstall } from './support/installation.js';
+import { runMany } from './support/many-tasks.js';
 import { metricsOf } from './support/metrics.js';
 import { modelRequests, startModel, stopModel } from './support/model.js';
 import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './support/own-cluster.js';
@@ -19,16 +20,24 @@ import { startTimeline, steps } from './support/timeline.js';
 import { table } from './table.js';
 
 const usage = `usage: node test/cluster/bench.js
-  runs Tasks one after the other, each with a pool of its own, then pools without Tasks, and prints medians
+  runs Tasks one after the other, each with a pool of its own, then 10 and 30 at once, then pools without Tasks, and prints medians
   [--runs <number>]   how many Tasks, and how many pools; 5
   [--idle <seconds>]  how long the controller is listened to while nothing happens: without pools, with stopped and with serving ones; 60
-  [--only pools]      without the Tasks
+  [--only <part>]     tasks: one after the other; many: at once; pools: without Tasks
   [--json <file>]     write all that was measured as well
   [--no-build]        with the images that are there`;
 
 /** What the reference implementation of the contract needs on the same cluster, and what we want. */
 const reference = { serving: 3_800, succeeded: 12_100, requests: 466, life: 735 };
-const goals = { serving: 3_000, requests: 120 };
+const goals = { serving: 3_000, succeeded: 3_000, own: 150, requests: 120, life: 80 };
+/** So many at once; milliseconds until half of them and all of them are over. */
+const atOnce = [
+  { many: 10, reference: { median: 29_000, last: 41_000 } },
+  { many: 30, reference: { median: 67_000, last: 106_000 } },
+];
+/** What a sandbox asks of the node, so that thirty fit on it. */
+const small = { cpu: '10m', memory: '32Mi' };
+const parts = /** @type {const} */ (['tasks', 'many', 'pools']);
 
 /** @typedef {{ readonly times: ReadonlyMap<import('./support/timeline.js').Step, number>, readonly prompted: number, readonly gone: number }} Run `prompted`: the model was asked; `gone`: nothing was left */
 
@@ -47,8 +56,9 @@ function parse() {
     const [runs, idle] = [Number(values.runs), Number(values.idle)];
     if (!Number.isInteger(runs) || runs < 1) throw new Error('--runs takes a whole number above zero.');
     if (!Number.isInteger(idle) || idle < 0) throw new Error('--idle takes a whole number of seconds.');
-    if (values.only !== undefined && values.only !== 'pools') throw new Error('--only takes pools.');
-    return { runs, idle, tasks: values.only === undefined, json: values.json, build: !values['no-build'], help: values.help };
+    const only = parts.filter((part) => values.only === undefined || values.only === part);
+    if (only.length === 0) throw new Error(`--only takes ${parts.join(', ')}.`);
+    return { runs, idle, only, json: values.json, build: !values['no-build'], help: values.help };
   } catch (error) {
     throw new Failure(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
   }
@@ -115,7 +125,11 @@ function printTimes(runs) {
   const shares = /** @type {const} */ ([
     ['provider and kubelet', provider, 'claim created → Pod running'],
     ['agent', agent, 'session starting → prompt ended'],
-    ['controller, and the supervisor before a session', median(since('Succeeded')) - provider - agent, 'the rest'],
+    [
+      'controller, and the supervisor before a session',
+      median(since('Succeeded')) - provider - agent,
+      `the rest; goal < ${goals.own}`,
+    ],
   ]);
   console.log('\nWhere the time goes');
   console.log(
@@ -146,7 +160,7 @@ async function ownFigures(kubectl, installation) {
 /** @type {Readonly<Partial<Record<string, string>>>} */
 const notes = {
   Serving: `reference ${reference.serving}, goal ≤ ${goals.serving}`,
-  Succeeded: `reference ${reference.succeeded}`,
+  Succeeded: `reference ${reference.succeeded}, goal ≤ ${goals.succeeded}`,
 };
 
 /**
@@ -177,7 +191,7 @@ function printRequests(runs, requests) {
           String(median(total(life))),
           spread(total(life)),
           String(median(life.map(({ watches }) => watches))),
-          `reference ${reference.life}`,
+          `reference ${reference.life}, goal < ${goals.life}`,
         ],
       ],
       '  ',
@@ -257,6 +271,56 @@ async function benchTasks({ kubectl, info, installation, username, runs, idle })
 }
 
 /**
+ * Tasks at once, each with a sandbox of its own and a real agent.
+ *
+ * @param {object} options
+ * @param {import('./support/model.js').Kubectl} options.kubectl
+ * @param {import('./info.js').ClusterInfo} options.info
+ * @param {import('./support/installation.js').Installation} options.installation
+ * @param {string} options.username of the controller
+ * @returns {Promise<readonly object[]>} all that was measured
+ */
+async function benchMany({ kubectl, info, installation, username }) {
+  const { namespace = '' } = example.task.metadata;
+  const rows = [];
+  const measured = [];
+  for (const { many, reference: before } of atOnce) {
+    const names = Array.from({ length: many }, (_, index) => `bench-${many}-${index + 1}`);
+    const [first, since] = [await ownFigures(kubectl, installation), Date.now()];
+    const { over, prompts, busy } = await step(`${many} Tasks at once`, async (report) => {
+      const found = await runMany(kubectl, info, installation, names, 300);
+      report(`${found.over.size} are over`);
+      return found;
+    });
+    const then = await ownFigures(kubectl, installation);
+    for (const kind of ['tasks.core.orka.ai', 'runtimepools.core.orka.ai'])
+      await kubectl(['delete', kind, '--all', '-n', namespace, '--timeout=300s']);
+    const { requests } = count(
+      (await requestsOf(info.auditLog, username, since)).filter(({ what }) => !what.endsWith(' leases')),
+    );
+    const times = [...over.values()].map(({ at }) => at);
+    const well = [...over.values()].filter(({ task }) => task.status?.phase === 'Succeeded').length;
+    const twice = [...prompts.values()].filter((one) => one > 1).length;
+    const [half, last] = [median(times), Math.max(...times)];
+    rows.push(
+      ...[
+        ['succeeded', `${well} of ${many}`, ''],
+        ['prompts sent twice', String(twice), 'goal 0'],
+        ['median', `${(half / 1000).toFixed(1)} s`, `reference ${before.median / 1000}, goal ≤ ${before.median / 2000}`],
+        ['last', `${(last / 1000).toFixed(1)} s`, `reference ${before.last / 1000}, goal ≤ ${before.last / 2000}`],
+        ['requests of each, deletion included', (requests / many).toFixed(0), `goal < ${goals.life}`],
+        ['processors of the node in use', `${(busy * 100).toFixed(0)} %`, 'of all the time until the last'],
+        ['CPU of the controller', `${(then.cpu - first.cpu).toFixed(1)} s`, 'until the last'],
+        ['memory of the controller', `${(then.memory / 1e6).toFixed(0)} MB`, ''],
+      ].map(([what = '', found = '', note = '']) => [`${many} at once: ${what}`, found, note]),
+    );
+    measured.push({ many, well, twice, median: half, last, requests, busy, cpu: then.cpu - first.cpu, memory: then.memory });
+  }
+  console.log(`\nTasks at once\n${table(rows, '  ')}`);
+  return measured;
+}
+
+/**
  * @param {import('./support/model.js').Kubectl} kubectl
  * @param {import('./support/installation.js').Installation} installation
  * @param {number} replicas of the controller
@@ -270,15 +334,38 @@ async function scale(kubectl, { namespaces, deployment }, replicas) {
   await kubectl(['wait', '--for=delete', ...pods, ...where, '--timeout=60s']);
 }
 
+/** @param {Parameters<typeof benchMany>[0]} where */
+async function withSmallSandboxes(where) {
+  const other = await synthesize({ gates: true, requests: small });
+  try {
+    await step('sandboxes that ask for little', () => install(where.kubectl, other));
+    return await benchMany(where);
+  } finally {
+    await step('sandboxes as they were', () => install(where.kubectl, where.installation));
+    other.forget();
+  }
+}
+
+/** @param {Parameters<typeof benchPools>[0]} where */
+async function withSomebodyWanting(where) {
+  const { kubectl, installation } = where;
+  await step('somebody who wants pools', async () => {
+    await scale(kubectl, installation, 0);
+    await createWanting(kubectl, installation.namespaces.tasks, [wanting]);
+    await scale(kubectl, installation, 1);
+  });
+  return benchPools(where);
+}
+
 async function main() {
-  const { runs, idle, tasks, json, build, help } = parse();
+  const { runs, idle, only, json, build, help } = parse();
   if (help) {
     console.log(usage);
     return;
   }
   const info = requireOwnCluster();
   const kubectl = adminOf(info);
-  await refuseForeignTasks(kubectl, (name) => /^bench-(?:\d+|wanting)$/.test(name));
+  await refuseForeignTasks(kubectl, (name) => /^bench-(?:[\d-]+|wanting)$/.test(name));
   if (build) await step('images', async (report) => report(await buildImages()));
   const installation = await synthesize({ gates: true });
   const { namespaces, deployment, poolClass, image } = installation;
@@ -292,15 +379,12 @@ async function main() {
       await startModel(kubectl, poolClass, { image, token: await ensureProxyToken(kubectl, installation) });
       await applyObjects(kubectl, [example.agent]);
     });
-    const ofTasks = tasks ? await benchTasks({ kubectl, info, installation, username, runs, idle }) : {};
-    await step('somebody who wants pools', async () => {
-      await scale(kubectl, installation, 0);
-      await createWanting(kubectl, namespaces.tasks, [wanting]);
-      await scale(kubectl, installation, 1);
-    });
-    const pools = await benchPools({ kubectl, info, installation, username, runs, idle });
+    const where = { kubectl, info, installation, username };
+    const ofTasks = only.includes('tasks') ? await benchTasks({ ...where, runs, idle }) : {};
+    const many = only.includes('many') ? await withSmallSandboxes(where) : [];
+    const pools = only.includes('pools') ? await withSomebodyWanting({ ...where, runs, idle }) : {};
     if (json !== undefined) {
-      writeFileSync(json, `${JSON.stringify({ ...ofTasks, pools }, null, 2)}\n`);
+      writeFileSync(json, `${JSON.stringify({ ...ofTasks, pools, many }, null, 2)}\n`);
       console.log(`\n${json} has all of it.`);
     }
   } finally {

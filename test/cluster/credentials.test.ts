@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { credentialsIn } from './support/credentials.js';
+import { credentialsIn } from './support/leaks.js';
 
 const secret = randomBytes(32).toString('base64url');
 const credentials = new Map([['token', secret]]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Manifest, RuntimePool, Task } from '../../src/api/index.js';
 import { readInfo } from './info.js';
 import { cluster, eventually, kubectl } from './support/cluster.js';
-import { credentialsIn, poolCredentials, readableBy, seenBy } from './support/credentials.js';
+import { poolCredentials, readableBy, seenBy } from './support/credentials.js';
 import { explained, stopwatch } from './support/evidence.js';
 import {
   answerOf,
@@ -18,6 +18,7 @@ import {
   taskOver,
 } from './support/first-task.js';
 import { leftovers } from './support/installation.js';
+import { credentialsIn } from './support/leaks.js';
 import { controllerLog, installed } from './support/installed.js';
 import type { Installed } from './support/installed.js';
 import { modelRequests } from './support/model.js';

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** One request that reached the model. */
 interface ModelRequest {
@@ -24,18 +25,33 @@ export interface ModelFixture {
   readonly close: () => Promise<void>;
 }
 
+/** What a request is answered with. */
+export interface ModelReply {
+  readonly text: string;
+  /** A shell command that is asked for first. */
+  readonly command?: string | undefined;
+  /** Milliseconds before the answer begins. */
+  readonly delay?: number;
+  /** Texts that are sent before `text`, one each second. */
+  readonly slowly?: readonly string[];
+  /** Instead of an answer: none ever, a connection that is reset, or an error with this status. */
+  readonly fault?: 'hang' | 'reset' | 429 | 500;
+}
+
 interface ModelFixtureOptions {
   /** @default '127.0.0.1' */
   readonly host?: string;
   /** @default - a free one */
   readonly port?: number;
   readonly onRequest?: (request: ModelRequest) => void;
+  /** @default - what `say`, `runCommand` and `delay` said last */
+  readonly reply?: (request: ModelRequest) => ModelReply;
 }
 
 /** Without `token` every bearer is good. */
 export async function startModelFixture(
   token?: string,
-  { host = '127.0.0.1', port = 0, onRequest }: ModelFixtureOptions = {},
+  { host = '127.0.0.1', port = 0, onRequest, reply }: ModelFixtureOptions = {},
 ): Promise<ModelFixture> {
   const requests: ModelRequest[] = [];
   let text = 'HELLO_FIXTURE';
@@ -54,18 +70,27 @@ export async function startModelFixture(
       onRequest?.(one);
       if (token !== undefined && authorization !== `Bearer ${token}`)
         response.writeHead(401).end('{"error":{"message":"who are you"}}');
-      else setTimeout(() => answer(response, path, body), wait);
+      else {
+        const wanted = reply?.(one) ?? { text, command, delay: wait };
+        setTimeout(() => answer(response, one, wanted), wanted.delay ?? 0);
+      }
     });
   });
   server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
 
-  function answer(response: ServerResponse, path: string, body: string): void {
+  function answer(response: ServerResponse, { path, body }: ModelRequest, { text, command, slowly, fault }: ModelReply): void {
+    const isResponse = path === '/v1/responses' || path === '/responses';
     if (path === '/v1/models' || path === '/models')
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"object":"list","data":[]}');
+    else if (fault === 'reset') response.socket?.resetAndDestroy();
+    else if (typeof fault === 'number')
+      response.writeHead(fault, { 'content-type': 'application/json' }).end(`{"error":{"message":"the model answers ${fault}"}}`);
+    else if (fault === 'hang') return;
     else if (path === '/v1/chat/completions')
       streamChat(response, command && !body.includes('"role":"tool"') ? { command } : { text });
-    else if (path !== '/v1/responses' && path !== '/responses') response.writeHead(404).end();
+    else if (!isResponse) response.writeHead(404).end();
     else if (command && !body.includes('function_call_output')) stream(response, callItem(command), undefined);
+    else if (slowly) void streamSlowly(response, slowly, text);
     else stream(response, messageItem(text), text);
   }
 
@@ -108,8 +133,37 @@ function callItem(command: string) {
 
 /** The events of one answer, as server-sent events. */
 function stream(response: ServerResponse, item: object, text: string | undefined): void {
-  const id = 'resp_1';
-  const event = (type: string, data: object) => response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`);
+  const event = beginStream(response, text === undefined ? item : { ...item, content: [] });
+  if (text !== undefined) event('response.output_text.delta', delta(text));
+  endStream(response, event, item);
+}
+
+/** The same, with a part of the text each second. */
+async function streamSlowly(response: ServerResponse, parts: readonly string[], last: string): Promise<void> {
+  const item = messageItem([...parts, last].join(''));
+  const event = beginStream(response, { ...item, content: [] });
+  for (const part of parts) {
+    event('response.output_text.delta', delta(part));
+    await sleep(1_000);
+    if (response.destroyed) return;
+  }
+  event('response.output_text.delta', delta(last));
+  endStream(response, event, item);
+}
+
+type Send = (type: string, data: object) => void;
+
+const delta = (text: string) => ({ delta: text, item_id: 'msg_1', output_index: 0, content_index: 0 });
+
+function beginStream(response: ServerResponse, item: object): Send {
+  const event: Send = (type, data) => void response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`);
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  event('response.created', { response: { id: 'resp_1' } });
+  event('response.output_item.added', { output_index: 0, item });
+  return event;
+}
+
+function endStream(response: ServerResponse, event: Send, item: object): void {
   const usage = {
     input_tokens: 1,
     output_tokens: 1,
@@ -117,13 +171,8 @@ function stream(response: ServerResponse, item: object, text: string | undefined
     input_tokens_details: { cached_tokens: 0 },
     output_tokens_details: { reasoning_tokens: 0 },
   };
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  event('response.created', { response: { id } });
-  event('response.output_item.added', { output_index: 0, item: text === undefined ? item : { ...item, content: [] } });
-  if (text !== undefined)
-    event('response.output_text.delta', { delta: text, item_id: 'msg_1', output_index: 0, content_index: 0 });
   event('response.output_item.done', { output_index: 0, item });
-  event('response.completed', { response: { id, usage } });
+  event('response.completed', { response: { id: 'resp_1', usage } });
   response.end();
 }
 

@@ -34,14 +34,18 @@ export interface Lane {
   readonly controller: () => Promise<Doomed>;
   /** Ends the controller without a word, and starts another one, which may end at a point. */
   readonly replace: (dies?: Point) => Promise<Doomed>;
+  /** Another controller waits until the Lease of the one that leads runs out, and leads. @returns the one that led */
+  readonly succeed: () => Promise<Doomed>;
   /** Waits until the controller has ended at a point, and for no other reason. */
   readonly died: (at: Point) => Promise<void>;
   /** A new pool, which somebody wants for as long as it is there. */
   readonly createPool: () => Promise<RuntimePool>;
-  /** A Task that asks a model. @param word what it asks it to say */
-  readonly createTask: (word: string) => Promise<Manifest>;
+  /** A Task that asks a model. @param word what it asks it to say @param order what it says before it asks */
+  readonly createTask: (word: string, order?: string) => Promise<Manifest>;
   /** Gives the provider proxy another token; its model knows only the first one. */
   readonly rotateToken: () => Promise<void>;
+  /** Takes the token away: until it is restored, no pool can start. */
+  readonly withholdToken: () => Promise<void>;
   readonly restoreToken: () => Promise<void>;
   /** As instances record which token they were given. */
   readonly tokenGeneration: () => string;
@@ -50,8 +54,11 @@ export interface Lane {
   readonly remove: () => Promise<void>;
 }
 
-/** @param token of the provider proxy, which all lanes share */
-export async function createLane(name: string, token: string): Promise<Lane> {
+/**
+ * @param token of the provider proxy, which all lanes share
+ * @param group of its controllers, see {@link startDoomed}
+ */
+export async function createLane(name: string, token: string, group = 0): Promise<Lane> {
   const namespaces = { controller: `${name}-system`, runtime: `${name}-runtimes`, tasks: `${name}-tasks` };
   const installation = await synthesize({ gates: true, namespaces });
   await applyKinds(kubectl, installation.dist);
@@ -64,10 +71,10 @@ export async function createLane(name: string, token: string): Promise<Lane> {
 
   let shown = token;
   const { name: secretName, key } = installation.poolClass.providerProxy.tokenSecretRef;
-  async function setToken(text: string): Promise<void> {
+  async function setToken(text: string | undefined): Promise<void> {
     const secret = { apiVersion: 'v1', kind: 'Secret', namespace: namespaces.controller, name: secretName };
-    await patch(secret, { data: { [key]: Buffer.from(text).toString('base64') } });
-    shown = text;
+    await patch(secret, { data: { [key]: text === undefined ? null : Buffer.from(text).toString('base64') } });
+    shown = text ?? '';
   }
 
   async function end(): Promise<void> {
@@ -80,8 +87,14 @@ export async function createLane(name: string, token: string): Promise<Lane> {
   async function replace(dies?: Point): Promise<Doomed> {
     await end();
     await giveLeaseBack(namespaces.controller);
-    current = await startDoomed({ ...order, ...(dies ? { dies } : {}) });
+    current = await startDoomed({ ...order, ...(dies ? { dies } : {}) }, group);
     return current;
+  }
+
+  async function succeed(): Promise<Doomed> {
+    const before = current ?? (await replace());
+    current = await startDoomed(order, group);
+    return before;
   }
 
   return {
@@ -93,6 +106,7 @@ export async function createLane(name: string, token: string): Promise<Lane> {
     },
     controller: async () => current ?? (await replace()),
     replace,
+    succeed,
     died: async ({ effect, phase }) => {
       const doomed = current!;
       const timer = setTimeout(() => void doomed.kill(), 90_000);
@@ -113,11 +127,13 @@ export async function createLane(name: string, token: string): Promise<Lane> {
       );
       return (await create(kube, pool, { manager })) as unknown as RuntimePool;
     },
-    createTask: async (word) => {
-      const wanted = taskLike(word.toLowerCase().replaceAll('_', '-'), { prompt: `Reply exactly: ${word}` });
+    createTask: async (word, order) => {
+      const prompt = [order, `Reply exactly: ${word}`].filter(Boolean).join(' ');
+      const wanted = taskLike(word.toLowerCase().replaceAll('_', '-'), { prompt });
       return create(kube, { ...wanted, metadata: { ...wanted.metadata, namespace: namespaces.tasks } }, { manager });
     },
     rotateToken: () => setToken(randomBytes(32).toString('base64url')),
+    withholdToken: () => setToken(undefined),
     restoreToken: () => (shown === token ? Promise.resolve() : setToken(token)),
     tokenGeneration: () => sha256Hex(shown).slice(0, 16),
     clean: async () => {

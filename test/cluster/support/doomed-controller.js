@@ -1,5 +1,5 @@
-// A controller that ends itself, as if the machine had, when an effect of a pool begins or has been performed. Started by `doomed.ts`, which
-// tells it over the channel between them what to run, and when to end.
+// A controller that ends itself, as if the machine had, when an effect of a pool begins or has been performed, or stands still or ends when a
+// request of an attempt begins or has been answered. Started by `doomed.ts`, which tells it over the channel between them what to run, and when.
 
 import { subscribe } from 'node:diagnostics_channel';
 import { writeSync } from 'node:fs';
@@ -9,10 +9,13 @@ import { writeSync } from 'node:fs';
 
 /** @type {Order['dies']} */
 let dies;
+/** @type {Order['interrupted']} */
+let interrupted;
 /** @type {Promise<Order>} */
 const ordered = new Promise((resolve) => {
   process.on('message', (/** @type {Order} */ order) => {
     dies = order.dies;
+    interrupted = order.interrupted;
     resolve(order);
   });
 });
@@ -40,19 +43,44 @@ function deliveryOf(request) {
   if (request.method !== 'PUT' || request.path !== paths.bootstrap) return undefined;
   return { to: request.host, nonce: String(request.getHeader(headers.bootstrapNonce)) };
 }
+/** @type {readonly (readonly [method: string, path: RegExp, step: import('./doomed.js').AttemptRequest])[]} */
+const steps = [
+  ['PUT', /^[^/]+$/, 'session'],
+  ['DELETE', /^[^/]+$/, 'deletion'],
+  ['PUT', /^[^/]+\/prompts\/[^/]+$/, 'prompt'],
+  ['PUT', /^[^/]+\/prompts\/[^/]+\/cancel$/, 'cancel'],
+  ['PUT', /^[^/]+\/workspace-deltas\/[^/]+$/, 'delta'],
+];
+
+/** @param {Sent} request @param {import('./doomed.js').Step['phase']} phase */
+function come({ method, path }, phase) {
+  const below = path.startsWith(`${paths.sessions}/`) ? path.slice(paths.sessions.length + 1) : '';
+  const step = steps.find(([verb, pattern]) => verb === method && pattern.test(below))?.[2];
+  const taskUID = /^runtime-session-(.+)-g1(?:\/|$)/.exec(below)?.[1];
+  if (!step || taskUID === undefined) return;
+  trace({ taskUID, step, phase });
+  if (interrupted?.taskUID !== taskUID || interrupted.step !== step || interrupted.phase !== phase) return;
+  const { by } = interrupted;
+  interrupted = undefined;
+  process.kill(process.pid, by);
+}
+
 subscribe('http.client.request.start', (message) => {
-  const delivery = deliveryOf(/** @type {{ request: Sent }} */ (message).request);
+  const { request } = /** @type {{ request: Sent }} */ (message);
+  const delivery = deliveryOf(request);
   if (delivery) trace({ sent: delivery });
+  come(request, 'begins');
 });
 subscribe('http.client.response.finish', (message) => {
   const { request, response } = /** @type {{ request: Sent, response: { statusCode: number } }} */ (message);
   const delivery = deliveryOf(request);
   if (delivery) trace({ answered: { ...delivery, status: response.statusCode } });
+  come(request, 'answered');
 });
 
 const { settings, access } = await ordered;
 const { server, ca, token } = access;
-process.exitCode = await runController(
+const code = await runController(
   settings,
   { server, credentials: () => ({ ca, token }) },
   {
@@ -62,3 +90,5 @@ process.exitCode = await runController(
     },
   },
 );
+// The channel would keep it.
+process.exit(code);

@@ -12,10 +12,22 @@ export interface Point {
   readonly phase: Parameters<NonNullable<ControllerHooks['onEffect']>>[1];
 }
 
+/** What an attempt asks of a supervisor, in the order in which it does. */
+export type AttemptRequest = 'session' | 'prompt' | 'cancel' | 'delta' | 'deletion';
+
+/** A moment of an attempt: a request is about to leave, or the head of its answer is there. */
+export interface Step {
+  readonly taskUID: string;
+  readonly step: AttemptRequest;
+  readonly phase: 'begins' | 'answered';
+}
+
 export interface Order {
   readonly settings: ControllerSettings;
   readonly access: { readonly server: string; readonly ca: string; readonly token: string };
   readonly dies?: Point;
+  /** The first time that the attempt of a Task comes to it, the process ends, or stands still with all its connections. */
+  readonly interrupted?: Step & { readonly by: 'SIGKILL' | 'SIGSTOP' };
 }
 
 interface Delivery {
@@ -26,13 +38,17 @@ interface Delivery {
 }
 
 /** What a process did, in its order. */
-export type Trace = Point | { readonly sent: Delivery } | { readonly answered: Delivery & { readonly status: number } };
+export type Trace = Point | Step | { readonly sent: Delivery } | { readonly answered: Delivery & { readonly status: number } };
 
 export interface Doomed {
   readonly epoch: number;
   readonly trace: readonly Trace[];
   /** From now on it ends there. */
   readonly dies: (at: Point) => Promise<void>;
+  /** From now on it is interrupted there, once. */
+  readonly interrupted: (at: NonNullable<Order['interrupted']>) => Promise<void>;
+  /** Stands still, or goes on after it did. */
+  readonly signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
   /** How it ended: by what signal, or with what code. */
   readonly ended: Promise<string>;
   /** Ends it now. */
@@ -44,9 +60,13 @@ export interface Doomed {
 const program = new URL('doomed-controller.js', import.meta.url).pathname;
 const leadsWithin = 60_000;
 
-/** Resolves once the controller leads. One that does not come so far is ended. */
-export async function startDoomed(order: Order): Promise<Doomed> {
-  const child = fork(program, { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'ipc'], execArgv: [] });
+/**
+ * Resolves once the controller leads. One that does not come so far is ended.
+ *
+ * @param group of the process, by which the packets that it sends are known
+ */
+export async function startDoomed(order: Order, group = 0): Promise<Doomed> {
+  const child = fork(program, { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'ipc'], execArgv: [], gid: group });
   const trace: Trace[] = [];
   const lines: string[] = [];
   const ended = new Promise<string>((resolve) => {
@@ -79,10 +99,12 @@ export async function startDoomed(order: Order): Promise<Doomed> {
   const send = (message: Order) =>
     new Promise<void>((resolve, reject) => child.send(message, (error) => (error ? reject(error) : resolve())));
   const dies = (at: Point) => send({ ...order, dies: at });
+  const interrupted: Doomed['interrupted'] = (at) => send({ ...order, interrupted: at });
+  const signal: Doomed['signal'] = (name) => void child.kill(name);
   try {
     await send(order);
     const epoch = await leading;
-    return { epoch, trace, ended, kill, log, dies };
+    return { epoch, trace, ended, kill, log, dies, interrupted, signal };
   } catch (error) {
     await kill();
     throw error;

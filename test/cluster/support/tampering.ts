@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../../src/lib/json.js';
 import type { Chronicle } from './chronicle.js';
 import { eventOf } from './chronicle.js';
 import { eventually, kube, kubectl } from './cluster.js';
-import { credentialsIn } from './credentials.js';
+import { credentialsIn } from './leaks.js';
 import { applyObjects, example, readPool, readTask, taskLike } from './first-task.js';
 import { controllerLog } from './installed.js';
 import type { Installed } from './installed.js';

@@ -1,0 +1,40 @@
+// Processes inside the sandboxes of the cluster of this machine.
+
+import { readFileSync } from 'node:fs';
+
+import { pids } from '../processes.js';
+
+/** Users of sessions begin here. */
+const firstSessionUser = 20_000;
+
+/** @param {number} pid @param {string} file */
+function of(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * @param {string} podUid
+ * @param {'agent' | 'supervisor'} who `agent`: all of its sessions; `supervisor`: what started them
+ * @returns {readonly number[]}
+ */
+function processesOf(podUid, who) {
+  const inPod = pids().filter((pid) => of(pid, 'cgroup').includes(podUid));
+  const user = (/** @type {number} */ pid) => Number(/^Uid:\s+(\d+)/m.exec(of(pid, 'status'))?.[1] ?? 0);
+  const isPause = (/** @type {number} */ pid) => of(pid, 'cmdline').startsWith('/pause');
+  return inPod.filter((pid) => !isPause(pid) && (who === 'agent' ? user(pid) >= firstSessionUser : user(pid) === 0));
+}
+
+/**
+ * @param {string} podUid
+ * @param {'agent' | 'supervisor'} who
+ * @returns {number} how many there were
+ */
+export function killIn(podUid, who) {
+  const found = processesOf(podUid, who);
+  for (const pid of found) process.kill(pid, 'SIGKILL');
+  return found.length;
+}
