@@ -27,6 +27,7 @@ export const watchedKinds = {
   policies: { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
   budgets: { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
   secrets: { apiVersion: 'v1', kind: 'Secret' },
+  deployments: { apiVersion: 'apps/v1', kind: 'Deployment' },
   templates: { apiVersion: provider, kind: 'SandboxTemplate' },
   warmPools: { apiVersion: provider, kind: 'SandboxWarmPool' },
   claims: { apiVersion: provider, kind: 'SandboxClaim' },
@@ -40,7 +41,16 @@ export type World = Readonly<Record<WatchedName, Watched>>;
 
 const inTaskNamespaces: readonly WatchedName[] = ['tasks', 'agents', 'pools'];
 /** Kinds of which only what carries our labels is watched. A Sandbox is the provider's own, and a Pod that lost its labels is still a Pod. */
-const labelled: readonly WatchedName[] = ['services', 'policies', 'budgets', 'secrets', 'templates', 'warmPools', 'claims'];
+const labelled: readonly WatchedName[] = [
+  'services',
+  'policies',
+  'budgets',
+  'secrets',
+  'deployments',
+  'templates',
+  'warmPools',
+  'claims',
+];
 /** What a pool is made of in the runtime namespace. */
 export const childKinds: readonly WatchedName[] = [...labelled, 'sandboxes', 'pods'];
 /** Without these there are no sandboxes at all. */

@@ -8,6 +8,11 @@ function poolHash(poolNamespace: string, poolName: string): string {
   return sha256Hex(`${poolNamespace}\0${poolName}`);
 }
 
+/** The session that a Task has an instance make, one for each Task. */
+export function sessionUid(taskUid: string): string {
+  return `session-${taskUid}`;
+}
+
 /** The label value that selects everything of one pool: 32 hex characters of its namespace and name. */
 export function poolKey(poolNamespace: string, poolName: string): string {
   return poolHash(poolNamespace, poolName).slice(0, 32);

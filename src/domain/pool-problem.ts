@@ -29,8 +29,7 @@ export function poolProblem(pool: RuntimePool): Finding | undefined {
     return problem('spec.runtime.profile.digest', digest, allowed);
   }
   const { executionWorkspace: workspace, capacity } = spec;
-  if (workspace === undefined)
-    return problem('spec.executionWorkspace', undefined, 'a workspace: plain pools are not run by this version');
+  if (workspace === undefined) return undefined;
   if (workspace.provider !== 'agent-sandbox')
     return problem('spec.executionWorkspace.provider', workspace.provider, 'agent-sandbox: others are not run by this version');
   if (!equalJson(capacity, { maxResidentSessions: 1, maxRunningPrompts: 1 }))

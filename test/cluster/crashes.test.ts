@@ -72,11 +72,16 @@ async function gone(_lane: Lane, pool: RuntimePool): Promise<Played> {
 }
 
 /** A Task that is answered once, and its pool that goes by itself. */
-async function lived(lane: Lane, { metadata }: RuntimePool): Promise<Played> {
+const lived = (lane: Lane, task: RuntimePool): Promise<Played> => answered(lane, task, gone);
+
+/** One that others could have shared comes to rest. */
+const shared = (lane: Lane, task: RuntimePool): Promise<Played> => answered(lane, task, stopped);
+
+async function answered(lane: Lane, { metadata }: RuntimePool, rests: typeof gone): Promise<Played> {
   const task = await taskOver(kubectl, metadata, 120);
   const { runtimePoolName = '', runtimePoolUID = '' } = task.status?.execution ?? {};
   const pool = { ...task, kind: 'RuntimePool', metadata: { name: runtimePoolName, namespace: metadata.namespace } };
-  await gone(lane, pool as unknown as RuntimePool);
+  await rests(lane, pool as unknown as RuntimePool);
   const word = await answerOf(kubectl, metadata).catch(() => 'nothing');
   const asked = (await modelRequests(kubectl, lane.installation.poolClass)).filter((one) => one.asked === word);
   const prompts = asked.filter(({ path }) => path.startsWith('/v1/responses')).length;
@@ -154,6 +159,12 @@ const scenarios = {
     happens: (lane) => lane.createTask(`CRASH_${++words}`),
     over: lived,
   },
+  'plain-life': {
+    effects: ['create-credentials', 'ensure', 'start-workload', 'probe', 'drain', 'stop-workload', 'scale-to-zero'],
+    serving: false,
+    happens: (lane) => lane.createTask(`CRASH_${++words}`, undefined, 'plain'),
+    over: shared,
+  },
   deletion: {
     effects: ['probe', 'drain', 'delete-claim', 'remove', 'remove-finalizer'],
     serving: true,
@@ -178,6 +189,8 @@ const shortly = {
   'record-template': 'start',
   'create-claim': 'start',
   'delete-claim': 'drain',
+  'start-workload': 'plain-life',
+  'stop-workload': 'plain-life',
   attest: 'start',
   'bind-instance': 'start',
   seed: 'start',

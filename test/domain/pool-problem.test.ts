@@ -11,6 +11,12 @@ const having = (spec: Partial<RuntimePoolSpec>): RuntimePool => ({ ...pool, spec
 const profiled = (profile: Partial<RuntimePoolSpec['runtime']['profile']>): RuntimePool =>
   having({ runtime: { ...pool.spec.runtime, profile: { ...pool.spec.runtime.profile, ...profile } } });
 
+test('a pool without a workspace has none either, whatever its capacity', () => {
+  expect(
+    poolProblem(having({ executionWorkspace: undefined, capacity: { maxResidentSessions: 10, maxRunningPrompts: 4 } })),
+  ).toBeUndefined();
+});
+
 test('a rendered pool has no problem', () => {
   expect([poolProblem(pool), classProblem(pool, classSpec)]).toEqual([undefined, undefined]);
 });
@@ -21,7 +27,6 @@ describe('what keeps a pool from being run is named by its field', () => {
     ['spec.runtime.profile.digestSchemaVersion', profiled({ digestSchemaVersion: '2' })],
     ['spec.runtime.profile.digest', profiled({ digest: `sha256:${'0'.repeat(64)}` })],
     ['spec.runtime.profile.digest', profiled({ model: 'another' })],
-    ['spec.executionWorkspace', having({ executionWorkspace: undefined })],
     [
       'spec.executionWorkspace.provider',
       having({ executionWorkspace: { ...pool.spec.executionWorkspace!, provider: 'substrate' } }),

@@ -7,6 +7,7 @@ import type { PoolReconciler, PoolSignals } from '../../src/controller/pool/reco
 import { watchedKinds } from '../../src/controller/world.js';
 import type { Watched, WatchedName, World } from '../../src/controller/world.js';
 import { labelKeys } from '../../src/domain/labels.js';
+import type { Family } from '../../src/domain/plan.js';
 import type { Digest } from '../../src/domain/digests.js';
 import type { Capabilities, Status } from '../../src/harness/introspection.js';
 import type { KubeClient } from '../../src/kube/client.js';
@@ -82,7 +83,11 @@ function digestWith(change: Partial<RuntimePoolClassSpec>): Digest {
 }
 
 /** @param change what the class of the pool has other than usual */
-export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}): Promise<FakePoolCluster> {
+export async function fakePoolCluster(
+  change: Partial<RuntimePoolClassSpec> = {},
+  family: Family = 'workspace',
+): Promise<FakePoolCluster> {
+  const mounted = family === 'plain';
   const spec: RuntimePoolClassSpec = { ...classSpec, ...change };
   const digest = digestWith(change);
   // Another part of the loopback than others use, and another address than the cluster before: who still runs there is not heard here. The port
@@ -110,7 +115,7 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
     seeds: [],
     deliveries: [],
     boot: 'boot-1',
-    seeded: false,
+    seeded: mounted,
     drained: false,
     drains: 0,
     silent: false,
@@ -228,6 +233,10 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
 
   /** What provider and kubelet do meanwhile. */
   function provide(): void {
+    if (mounted) {
+      deploy();
+      return;
+    }
     const [claim] = [...objects.values()].filter(({ kind }) => kind === 'SandboxClaim');
     if (!claim?.metadata.labels?.[labelKeys.poolUid]) return;
     const { name } = claim.metadata;
@@ -241,6 +250,34 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
     const sandbox = put(materialized(template, claim, { sandbox: '', pod: '' }).sandbox);
     const { pod } = materialized(template, claim, { sandbox: sandbox.metadata.uid ?? '', pod: '' });
     put({ ...admission.mutate(pod), status: runningStatus(podAddress) });
+  }
+
+  /** What the controllers of Deployment and ReplicaSet do. */
+  function deploy(): void {
+    const [deployment] = objectsOf('Deployment');
+    const [pod] = objectsOf('Pod');
+    const { replicas, template } = (deployment?.['spec'] ?? {}) as { replicas?: number; template?: JsonObject };
+    if (deployment && !deployment.metadata.deletionTimestamp) {
+      const seen = { observedGeneration: deployment.metadata.generation };
+      if (!equalJson(deployment['status'], seen)) put({ ...deployment, status: seen });
+    }
+    const ends = !deployment || deployment.metadata.deletionTimestamp !== undefined || replicas === 0;
+    if (pod && ends) {
+      remove('Pod', pod.metadata.name);
+      Object.assign(supervisor, { drained: false, boot: `${supervisor.boot}+` });
+    }
+    if (deployment?.metadata.deletionTimestamp !== undefined) remove('Deployment', deployment.metadata.name);
+    if (pod || ends) return;
+    Object.assign(supervisor, { drained: false, boot: `${supervisor.boot}+` });
+    const { metadata, spec: podSpec } = template as { metadata: Manifest['metadata']; spec: JsonObject };
+    const name = `${deployment.metadata.name}-${++uids}`;
+    const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: 'replicaset-uid', controller: true };
+    const made = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...metadata, name, namespace: 'orka-runtimes', ownerReferences: [owner] },
+    };
+    put({ ...made, spec: podSpec, status: runningStatus(podAddress) });
   }
 
   const server = await serve(podAddress, (request, body, response) => {
@@ -279,8 +316,8 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
         supervisor.seeds.push(body);
         return [201, undefined];
       },
-      'GET /v2/capabilities': () => [supervisor.seeded ? 200 : 404, capabilities],
-      'GET /v2/status': () => [supervisor.seeded ? 200 : 404, status],
+      'GET /v2/capabilities': () => [supervisor.seeded || mounted ? 200 : 404, capabilities],
+      'GET /v2/status': () => [supervisor.seeded || mounted ? 200 : 404, status],
       'PUT /v2/drain': () => {
         supervisor.drained = true;
         supervisor.drains++;
@@ -293,7 +330,7 @@ export async function fakePoolCluster(change: Partial<RuntimePoolClassSpec> = {}
   });
 
   const objectsOf = (kind: string) => [...objects.values()].filter((one) => one.kind === kind);
-  const stored = put(storedPool(spec, digest));
+  const stored = put(storedPool(spec, digest, family));
   const key = `${stored.metadata.namespace ?? ''}/${stored.metadata.name}`;
   // Somebody wants it.
   put({

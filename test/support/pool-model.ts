@@ -99,6 +99,21 @@ function performed(o: PoolObservation, effect: PoolEffect, now: number): PoolObs
       };
     case 'delete-claim':
       return o.claim ? { ...o, claim: { ...o.claim, deleting: true } } : o;
+    case 'start-workload':
+      return {
+        ...o,
+        claim: {
+          live: effect.objects[0]!.wanted,
+          owned: true,
+          whole: true,
+          deleting: false,
+          verdict: { state: 'open' },
+          askedAt: now,
+        },
+        known: { ...o.known, ...unknown },
+      };
+    case 'stop-workload':
+      return { ...o, claim: undefined };
     case 'attest':
       return knowing({ attested: effect.pod.uid, suspect: false, mismatch: undefined });
     case 'bind-instance':

@@ -9,6 +9,7 @@ import { resolveFacts } from '../../src/domain/facts.js';
 import { finalizers } from '../../src/domain/labels.js';
 import type { Digest } from '../../src/domain/digests.js';
 import { planTask } from '../../src/domain/plan.js';
+import type { Family } from '../../src/domain/plan.js';
 import { zeroInstant } from '../../src/harness/instant.js';
 import type { Capabilities, Status } from '../../src/harness/introspection.js';
 import type { JsonObject } from '../../src/lib/json.js';
@@ -31,8 +32,11 @@ const compiled = compile(classSpec);
 const digest = classDigest(compiled);
 
 /** A stored pool of one Task, as it was when it had just been made of a class. */
-export function storedPool(poolClass = classSpec, digestOfClass = digest): RuntimePool {
-  const plan = planTask({ task: task(), agent: agent(), poolClass, defaultProvider: '' });
+export function storedPool(poolClass = classSpec, digestOfClass = digest, family: Family = 'workspace'): RuntimePool {
+  const wanted = task();
+  const { execution: _own, ...withoutWorkspace } = wanted.spec;
+  const asking = family === 'workspace' ? wanted : { ...wanted, spec: withoutWorkspace };
+  const plan = planTask({ task: asking, agent: agent(), poolClass, defaultProvider: '' });
   if ('problem' in plan) throw new Error(JSON.stringify(plan.problem));
   const rendered = renderRuntimePool(plan, { poolClass: { name: 'codex', digest: digestOfClass }, demandedAt: ago(0) });
   const spec = { ...(rendered['spec'] as JsonObject), desiredReplicas: 1, coldStartTimeoutSeconds: 120 };
@@ -250,6 +254,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
   const named = { ...pool.metadata, ...(reached('protected') ? { finalizers: [finalizers.pool] } : {}) };
   const base: PoolObservation = {
     pool: { ...pool, metadata: named },
+    family: 'workspace',
     problem: undefined,
     poolClass: { state: 'ready', name: 'codex', compiled, digest },
     enabled: true,

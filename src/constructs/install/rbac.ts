@@ -78,6 +78,7 @@ export function controllerRules({
         rule('', ['services'], rendered),
         rule('networking.k8s.io', ['networkpolicies'], rendered),
         rule('policy', ['poddisruptionbudgets'], rendered),
+        rule('apps', ['deployments'], rendered),
         rule('extensions.agents.x-k8s.io', ['sandboxtemplates', 'sandboxwarmpools'], rendered),
         rule('extensions.agents.x-k8s.io', ['sandboxclaims'], writeOnce),
         rule('', ['secrets'], writeOnce),

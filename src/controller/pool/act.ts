@@ -5,12 +5,13 @@ import type { KubeClient } from '../../kube/client.js';
 import type { Clock } from '../../kube/clock.js';
 import { KubeError } from '../../kube/errors.js';
 import { remove } from '../../kube/remove.js';
+import type { JsonObject } from '../../lib/json.js';
 import type { CompiledPool } from '../../render/compile.js';
 import { refIn } from '../patch.js';
 import type { World } from '../world.js';
 import { annotatePool, patchPool } from './annotate.js';
 import { attestInstance } from './attest.js';
-import { createCredentials, readCredentials, readInstanceCredentials } from './credentials.js';
+import { createCredentials, readCredentials, readInstanceCredentials, removeMounted } from './credentials.js';
 import { isRecycled } from './decision.js';
 import type { PoolEffect } from './decision.js';
 import { createOwn, ensureObjects } from './ensure.js';
@@ -61,6 +62,7 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
       await createCredentials(work);
       return 'again';
     case 'retire-credentials':
+      if (o.family === 'plain') await removeMounted(work);
       await annotatePool(work, {
         [authSecretAnnotation(options.epoch)]: null,
         [annotationKeys.instanceBinding]: null,
@@ -87,6 +89,17 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
       return 'watch';
     case 'delete-claim':
       if ((await deleteClaim(work, effect.claim)) === 'requested' && isRecycled(effect.cause))
+        memory.recycling = { count: memory.recycling.count + 1, at: options.clock.now(), because: effect.because };
+      return 'watch';
+    case 'start-workload':
+      forgetInstance(memory);
+      memory.deleting = undefined;
+      memory.askedAt = options.clock.now();
+      await ensureObjects(work, effect.objects);
+      return 'watch';
+    case 'stop-workload':
+      await stopWorkload(work, effect);
+      if (isRecycled(effect.cause))
         memory.recycling = { count: memory.recycling.count + 1, at: options.clock.now(), because: effect.because };
       return 'watch';
     case 'attest': {
@@ -151,6 +164,22 @@ async function deleteClaim({ options, memory, signal }: PoolWork, claim: Manifes
   if (outcome === 'requested') memory.deleting = uid;
   if (outcome === 'absent') options.world.claims.removed(claim);
   return outcome;
+}
+
+/** At zero first: a Pod that was only deleted would be made again at once, and the old one has to be gone before that. */
+async function stopWorkload(
+  work: PoolWork,
+  { claim, pods }: { readonly claim: Manifest; readonly pods: readonly Manifest[] },
+): Promise<void> {
+  const { options, memory, signal } = work;
+  await ensureObjects(work, [{ wanted: atZero(claim), live: claim }]);
+  memory.deleting = claim.metadata.uid;
+  await removeObjects(options, pods, signal);
+}
+
+function atZero({ status: _status, ...deployment }: Manifest): Manifest {
+  const { managedFields: _managedFields, ...metadata } = deployment.metadata;
+  return { ...deployment, metadata, spec: { ...(deployment['spec'] as JsonObject), replicas: 0 } };
 }
 
 async function deletePool({ o, options, signal }: PoolWork): Promise<void> {

@@ -1,3 +1,5 @@
+import type { PoolReservation } from '../../api/index.js';
+import { sessionUid } from '../../domain/names.js';
 import { describeFinding } from '../../lib/errors.js';
 import { activeInstance, instanceProblem } from './accept.js';
 import { end } from './ending.js';
@@ -61,7 +63,7 @@ export const notProbed: PoolRule = (o, now) => {
   const pod = candidate(o);
   const { probe } = o.known;
   if (!pod) return undefined;
-  if (probe?.podUid !== pod.uid) return { effect: { do: 'probe', pod } };
+  if (probe?.podUid !== pod.uid || !sameContainer(probe.containerId, pod.containerId)) return { effect: { do: 'probe', pod } };
   const failed =
     'error' in probe ? { status: degraded(`the instance cannot be asked: ${probe.error}`, keepSame(o, pod)) } : undefined;
   const left = probe.at + goodFor(pod, probe) - now;
@@ -132,6 +134,20 @@ export const unhealthy: PoolRule = (o, now) => {
   return lifecycle === 'booting' ? { status: starting('the instance is booting'), wait: 1_000 } : undefined;
 };
 
+/** Slots that Tasks hold, and those that are used without one: what was left behind, or is about to be. */
+function slotsInUse(reserved: readonly PoolReservation[], { pressure, sessions, activePrompts }: Status) {
+  const holders = new Set(reserved.map(({ taskUID }) => taskUID));
+  const seen = new Set(reserved.map(({ taskUID }) => sessionUid(taskUID)));
+  const ofHolders = {
+    sessions: (sessions ?? []).filter(({ runtimeSessionUID }) => seen.has(runtimeSessionUID)).length,
+    prompts: (activePrompts ?? []).filter(({ taskUID }) => holders.has(taskUID)).length,
+  };
+  return {
+    sessions: reserved.reduce((sum, one) => sum + one.residentSlots, pressure.residentSessions - ofHolders.sessions),
+    prompts: reserved.reduce((sum, one) => sum + one.promptSlots, pressure.activePrompts - ofHolders.prompts),
+  };
+}
+
 export const admitting: PoolRule = (o, now) => {
   const pod = candidate(o);
   const { probe } = o.known;
@@ -147,9 +163,7 @@ export const admitting: PoolRule = (o, now) => {
     pendingPermissions: pressure.pendingPermissions,
     liveDescendants: pressure.liveDescendants,
   };
-  const reserved = heldReservations(o, now);
-  const sessions = reserved.reduce((sum, { residentSlots }) => sum + residentSlots, counters.residentSessions);
-  const prompts = reserved.reduce((sum, { promptSlots }) => sum + promptSlots, counters.runningPrompts);
+  const { sessions, prompts } = slotsInUse(heldReservations(o, now), probe.status);
   const full = sessions >= counters.maxResidentSessions || prompts >= counters.maxRunningPrompts;
   const status = serving(activeInstance(pod, pod.identity, probe.status, now), counters, full);
   const wait = probe.at + goodFor(pod, probe) - now;

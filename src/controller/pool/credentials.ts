@@ -15,7 +15,10 @@ import { instantiate } from '../../render/instantiate.js';
 import { annotatePool } from './annotate.js';
 import type { PoolWork } from './act.js';
 import type { AuthMaterial, TokenMaterial } from './memory.js';
+import { createOwn, ForeignObjectError } from './ensure.js';
 import { labelsOf } from './observe.js';
+import { mountedAuth, plainAuthName, plainProviderName } from './plain.js';
+import { removeObjects } from './remove.js';
 
 const secretKind = { apiVersion: 'v1', kind: 'Secret' } as const;
 const keys = {
@@ -33,12 +36,21 @@ const suffix = (): { readonly random: string } => ({ random: randomBytes(12).toS
 export async function readCredentials(work: PoolWork): Promise<void> {
   const { o, memory, options } = work;
   memory.token = await readToken(work);
+  if (o.family === 'plain') {
+    const found = await readMounted(work, options.epoch);
+    if (found) memory.auth.set(options.epoch, found);
+    return;
+  }
   const published = o.pool.metadata.annotations?.[authSecretAnnotation(options.epoch)];
   if (published !== undefined) memory.auth.set(options.epoch, await readAuth(work, published));
 }
 
 /** Reads what the instance of an older epoch was given. */
 export async function readInstanceCredentials(work: PoolWork, epoch: number): Promise<void> {
+  if (work.o.family === 'plain') {
+    work.memory.auth.set(epoch, (await readMounted(work, epoch)) ?? 'lost');
+    return;
+  }
   const published = work.o.pool.metadata.annotations?.[authSecretAnnotation(epoch)];
   work.memory.auth.set(epoch, published === undefined ? 'lost' : await readAuth(work, published));
 }
@@ -52,6 +64,10 @@ export async function createCredentials(work: PoolWork): Promise<void> {
   const token = memory.token ?? (await readToken(work));
   memory.token = token;
   if ('says' in token || work.compiled === undefined) return;
+  if (work.o.family === 'plain') {
+    await createMounted(work, work.compiled, token);
+    return;
+  }
   const credentials = { controllerToken: secret(), capabilitySecret: secret() };
   const [nonce, signingSeed] = [secret(), secret()];
   const publicKey = bootstrapPublicKey(signingSeed);
@@ -72,12 +88,55 @@ export async function createCredentials(work: PoolWork): Promise<void> {
   memory.auth.set(options.epoch, {
     secretName: auth.metadata.name,
     secretUid: auth.metadata.uid ?? '',
-    nonce,
-    signingSeed,
-    publicKey,
+    bootstrap: { nonce, signingSeed, publicKey },
     credentials,
   });
   await annotatePool(work, { [authSecretAnnotation(options.epoch)]: `${auth.metadata.name}/${auth.metadata.uid ?? ''}` });
+}
+
+/**
+ * Makes the two Secrets that a plain pool mounts, under names that follow from pool, epoch and token: who comes second meets those of the
+ * first and uses them, if they are this pool's and immutable. The values are read back, so that what is remembered is what is mounted.
+ */
+async function createMounted(work: PoolWork, compiled: CompiledPool, token: TokenMaterial): Promise<void> {
+  const { o, memory, options } = work;
+  const instance = { controllerEpoch: options.epoch, tokenGeneration: token.generation };
+  const facts = resolveFacts(identityOfPool(o.pool), instance, { replicas: 0 });
+  const shapes = instantiate(compiled, facts, frozenByPool(o.pool.spec)).secrets.map(({ manifest }) => manifest);
+  const values = [
+    { ...named({ controllerToken: secret(), capabilitySecret: secret() }), [keys.nonce]: secret() },
+    { token: token.value },
+  ] as const;
+  const made = await Promise.all(shapes.map((shape, index) => createOwn(work, withData(shape, values[index] ?? {}))));
+  for (const object of made) options.world.secrets.wrote(withoutData(object));
+  const [auth, copy] = made;
+  if (copy && textsOf(copy)['token'] !== token.value)
+    throw new ForeignObjectError('foreign-object', {
+      at: `Secret ${options.runtimeNamespace}/${copy.metadata.name}`,
+      allowed: 'the token of the provider proxy that its name stands for',
+    });
+  if (auth) memory.auth.set(options.epoch, readableAuth(auth));
+  memory.token = { ...token, secretName: facts.providerSecretName };
+}
+
+async function readMounted(work: PoolWork, epoch: number): Promise<AuthMaterial | 'lost' | undefined> {
+  const { o, options, signal } = work;
+  const name = plainAuthName(o.pool, epoch);
+  const object = await get(options.client, { ...secretKind, namespace: options.runtimeNamespace, name }, { signal });
+  if (!object) return undefined;
+  return isOwned(object, options.runtimeNamespace, commonLabels(labelsOf(o.pool))) ? readableAuth(object) : undefined;
+}
+
+const readableAuth = (object: Manifest): AuthMaterial | 'lost' =>
+  (object['immutable'] === true ? mountedAuth(object, textsOf(object)) : undefined) ?? 'lost';
+
+/** Deletes the Secret of this epoch, which cannot be used, so that another can be made under its name. */
+export async function removeMounted(work: PoolWork): Promise<void> {
+  const { o, options, signal } = work;
+  const name = plainAuthName(o.pool, options.epoch);
+  const live = options.world.secrets.get(`${options.runtimeNamespace}/${name}`);
+  if (live && isOwned(live, options.runtimeNamespace, commonLabels(labelsOf(o.pool))))
+    await removeObjects(options, [live], signal);
 }
 
 function named(credentials: AuthMaterial['credentials']): Readonly<Record<string, string>> {
@@ -124,9 +183,7 @@ async function readAuth({ o, options, signal }: PoolWork, published: string): Pr
   return {
     secretName: name,
     secretUid: uid,
-    nonce,
-    signingSeed,
-    publicKey: bootstrapPublicKey(signingSeed),
+    bootstrap: { nonce, signingSeed, publicKey: bootstrapPublicKey(signingSeed) },
     credentials: { controllerToken, capabilitySecret },
   };
 }
@@ -157,7 +214,9 @@ async function readToken(work: PoolWork): Promise<TokenMaterial | { readonly say
     const usable = bytes.length >= 32 && bytes.length <= 4096 && bytes.every((byte) => byte > 0x20 && byte !== 0x7f);
     if (!usable) return { says: `${at}: ${key} must be 32 to 4096 bytes without blanks and control characters` };
     const generation = sha256Hex(value).slice(0, 16);
-    return { value, generation, secretName: copyOf(work, generation), watchedAs };
+    const secretName =
+      work.o.family === 'plain' ? plainProviderName(work.o.pool, options.epoch, generation) : copyOf(work, generation);
+    return { value, generation, secretName, watchedAs };
   } catch (error) {
     if (error instanceof KubeError && error.code === 'forbidden') return { says: `${at} may not be read: ${error.message}` };
     throw error;

@@ -1,12 +1,13 @@
 import { finalizers } from '../../domain/labels.js';
 import { describeFinding } from '../../lib/errors.js';
-import type { PoolDecision } from './decision.js';
+import type { PoolDecision, PoolEffect } from './decision.js';
 import { ending } from './ending.js';
 import { ambiguous, degraded } from './intents.js';
 import type { PoolObservation } from './observation.js';
 import { firstOf, heldReservations, isUnwanted, keepLive, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
 import { isolationBroken } from './preconditions.js';
+import { endOf } from './recycle.js';
 import { running } from './running.js';
 
 /**
@@ -55,16 +56,9 @@ const foreign: PoolRule = (o) => {
 
 /** Ours, but changed: what it would make is not what was reviewed. */
 const claimChanged: PoolRule = (o) =>
-  o.claim && !o.claim.whole && !o.claim.deleting
-    ? {
-        effect: {
-          do: 'delete-claim',
-          claim: o.claim.live,
-          cause: 'claim-changed',
-          because: 'the claim was changed by someone else',
-        },
-      }
-    : undefined;
+  o.claim && !o.claim.whole ? effectOnly(endOf(o, 'claim-changed', 'the claim was changed by someone else')) : undefined;
+
+const effectOnly = (effect: PoolEffect | undefined): PoolDecision | undefined => effect && { effect };
 
 const twoInstances: PoolRule = (o) => {
   const candidates = o.pods.filter(({ ready }) => ready);
@@ -86,9 +80,14 @@ const kindsMissing: PoolRule = (o) =>
 
 /** Nobody asked for so long that the sandbox is given back. */
 const idle: PoolRule = (o, now) => {
-  if (isUnwanted(o) || o.demand.active > 0 || heldReservations(o, now).length > 0) return undefined;
+  if (isUnwanted(o) || o.demand.active > 0 || heldReservations(o, now).length > 0 || hostsSession(o)) return undefined;
   return now - o.demand.lastAt >= o.idleTtl ? { effect: { do: 'scale-to-zero' } } : undefined;
 };
+
+/** What others may come back to. A sandbox is kept by its Task alone. Source: workload.md §7.12. */
+function hostsSession({ family, pool }: PoolObservation): boolean {
+  return family === 'plain' && (pool.status?.capacity?.residentSessions ?? 0) > 0;
+}
 
 const rules: readonly PoolRule[] = [
   released,

@@ -77,6 +77,19 @@ export type PoolEffect =
       readonly cause: EndCause;
       readonly because: string;
     }
+  /** Makes the Deployment ask for its Pod. */
+  | {
+      readonly do: 'start-workload';
+      readonly objects: readonly { readonly wanted: Manifest; readonly live: Manifest | undefined }[];
+    }
+  /** Scales the Deployment to zero, and deletes its Pods in the state in which they were seen. */
+  | {
+      readonly do: 'stop-workload';
+      readonly claim: Manifest;
+      readonly pods: readonly Manifest[];
+      readonly cause: EndCause;
+      readonly because: string;
+    }
   | { readonly do: 'attest'; readonly pod: PodView }
   | { readonly do: 'bind-instance'; readonly authSecretUid: string; readonly podUid: string }
   | { readonly do: 'seed'; readonly pod: PodView }
@@ -101,6 +114,8 @@ export const poolEffects = Object.keys({
   'record-template': true,
   'create-claim': true,
   'delete-claim': true,
+  'start-workload': true,
+  'stop-workload': true,
   attest: true,
   'bind-instance': true,
   seed: true,

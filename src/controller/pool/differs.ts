@@ -1,4 +1,5 @@
 import type { Manifest } from '../../api/index.js';
+import { compact, firstDifference, normalPodSpec } from '../../domain/pod-spec.js';
 import { holds, isObject } from '../../lib/json.js';
 import type { Json, JsonObject } from '../../lib/json.js';
 
@@ -24,11 +25,30 @@ function withPortDefaults(value: Json | undefined, name = ''): Json | undefined 
   return Object.fromEntries(Object.entries(value).map(([member, inner]) => [member, withPortDefaults(inner, member)]));
 }
 
+/** How many Pods a Deployment asks for is no part of what it was rendered as. */
+function deploymentDiffers(wanted: Manifest, live: Manifest): boolean {
+  const labels = { metadata: { labels: wanted.metadata.labels ?? {} } };
+  if (!holds(live, labels)) return true;
+  const [rendered, stored] = [wanted['spec'], live['spec']].map((spec) => normalDeployment(isObject(spec) ? spec : {}));
+  return firstDifference(rendered, stored) !== undefined;
+}
+
+function normalDeployment({ replicas: _replicas, template, ...rest }: JsonObject): Json {
+  const { metadata, spec } = isObject(template) ? template : {};
+  const podSpec = isObject(spec) ? spec : {};
+  // Admission gives these to Pods; a template has only what somebody wrote into it.
+  const written = Object.fromEntries(
+    ['nodeName', 'priority', 'overhead', 'imagePullSecrets'].map((name) => [name, podSpec[name]]),
+  );
+  return compact({ ...rest, metadata: metadata ?? {}, written, pod: normalPodSpec(podSpec) }) ?? {};
+}
+
 /**
  * Is a stored object other than the rendered one? A server-side apply keeps what another manager added, so what is too much counts as
  * much as what is missing: `egress: [{}]` on a policy rendered without rules opens it.
  */
 export function differs(wanted: Manifest, live: Manifest): boolean {
+  if (wanted.kind === 'Deployment') return deploymentDiffers(wanted, live);
   const labels = { metadata: { labels: wanted.metadata.labels ?? {}, annotations: wanted.metadata.annotations ?? {} } };
   if (!holds(live, labels)) return true;
   const [rendered, stored] = [withPortDefaults(wanted['spec']), live['spec']];

@@ -1,4 +1,5 @@
 import type { Manifest, PoolLifecycle } from '../../api/index.js';
+import { podTemplateAt } from '../../constructs/template-revision.js';
 import { short } from '../../domain/digests.js';
 import { describeFinding } from '../../lib/errors.js';
 import { isQuiescent } from '../../harness/introspection.js';
@@ -6,7 +7,7 @@ import { instanceProblem } from './accept.js';
 import type { PoolDecision, RecycleCause, StatusIntent } from './decision.js';
 import { degraded, drainTimedOut, draining, quiescent, reasoned, stopped, stopping } from './intents.js';
 import type { PodView, PoolObservation } from './observation.js';
-import { goneSoon, recycled, startedAgain } from './recycle.js';
+import { endOf, goneSoon, recycled, startedAgain } from './recycle.js';
 import { coldStartTimeout, firstOf, heldReservations, isUnwanted, sameContainer } from './rule.js';
 import type { PoolRule } from './rule.js';
 
@@ -38,11 +39,14 @@ export const rollingOut: PoolRule = (o, now) => {
   const revision = o.rendered?.templateRevision;
   if (!o.template || revision === undefined || o.template.revision === revision) return undefined;
   if (isGone(o)) {
-    const wanted = o.rendered?.workload.find(({ kind }) => kind === 'SandboxTemplate');
+    const wanted = o.rendered?.workload.find(holdsTemplate);
     return wanted && { effect: { do: 'ensure', objects: [{ wanted, live: o.template.live }] } };
   }
   return end(o, now, { reason: `runtime_pool_rollout_${short(revision)}`, bounded: true });
 };
+
+/** Has the template that Pods are made from. */
+export const holdsTemplate = ({ kind }: Manifest): boolean => kind in podTemplateAt;
 
 /** No claim, no Sandbox and no Pod. */
 export function isGone({ claim, sandbox, pods }: PoolObservation): boolean {
@@ -78,6 +82,8 @@ const gone: PoolRule = (o, now) => {
   if (isBeingDeleted(o)) return finalized(o);
   const idleFor = now - o.demand.lastAt;
   const recorded = o.pool.status;
+  // What many share is kept for the next.
+  if (o.family === 'plain') return { status: stopped() };
   const atRest = recorded?.lifecycle === 'Stopped' && recorded.observedGeneration === o.pool.metadata.generation;
   if (atRest && o.demand.active === 0 && idleFor >= 2 * o.idleTtl) return { status: stopped(), effect: { do: 'delete-pool' } };
   const left = 2 * o.idleTtl - idleFor;
@@ -172,8 +178,9 @@ const drained =
     return { ...ended(o, 'planned', 'the instance is drained and quiet'), status: quiet };
   };
 
-function ended({ claim }: PoolObservation, cause: 'planned' | 'unproven', because: string): PoolDecision | undefined {
-  return claim && { status: stopping(because), effect: { do: 'delete-claim', claim: claim.live, cause, because } };
+function ended(o: PoolObservation, cause: 'planned' | 'unproven', because: string): PoolDecision | undefined {
+  const effect = endOf(o, cause, because);
+  return effect && { status: stopping(because), effect };
 }
 
 /** What is quiet at once is seen at once; a prompt that is waited for is not asked four times a second. */

@@ -30,10 +30,17 @@ export async function seedInstance(work: PoolWork, pod: PodView): Promise<void> 
   const bound = o.recorded.instance;
   // Nothing is sent to a Pod that is not the attested and bound one, whatever was decided.
   if (!auth || auth === 'lost' || !token || 'says' in token || memory.attested?.podUid !== pod.uid) return;
-  if (!bound || bound === 'unreadable' || bound.workloadUID !== pod.uid || bound.authSecretUID !== auth.secretUid) return;
+  if (
+    !auth.bootstrap ||
+    !bound ||
+    bound === 'unreadable' ||
+    bound.workloadUID !== pod.uid ||
+    bound.authSecretUID !== auth.secretUid
+  )
+    return;
   const delivery = {
-    signingSeed: auth.signingSeed,
-    nonce: auth.nonce,
+    signingSeed: auth.bootstrap.signingSeed,
+    nonce: auth.bootstrap.nonce,
     credentials: { ...auth.credentials, providerToken: token.value },
   };
   const client = createHarnessClient({ baseUrl: addressOf(pod.address ?? '') });
@@ -57,7 +64,12 @@ export async function probeInstance(work: PoolWork, pod: PodView): Promise<void>
   const before = memory.probe?.podUid === pod.uid ? memory.probe : undefined;
   const times = (failed: boolean) => {
     const at = options.clock.now();
-    return { podUid: pod.uid, at, since: before && 'error' in before === failed ? before.since : at };
+    return {
+      podUid: pod.uid,
+      containerId: pod.containerId,
+      at,
+      since: before && 'error' in before === failed ? before.since : at,
+    };
   };
   try {
     memory.probe = await withInstance(work, pod, async (client) => {
@@ -87,7 +99,7 @@ export async function drainInstance(work: PoolWork, pod: PodView, reason: string
     memory.probe = undefined;
   } catch (error) {
     const now = options.clock.now();
-    memory.probe = { podUid: pod.uid, at: now, since: now, error: reasonOf(error) };
+    memory.probe = { podUid: pod.uid, containerId: pod.containerId, at: now, since: now, error: reasonOf(error) };
   }
 }
 

@@ -9,9 +9,8 @@ import type { PodView, PoolObservation, Probe, Undecided } from './observation.j
 export interface AuthMaterial {
   readonly secretName: string;
   readonly secretUid: string;
-  readonly nonce: string;
-  readonly signingSeed: string;
-  readonly publicKey: string;
+  /** Only of a workspace pool: a plain one mounts its credentials. */
+  readonly bootstrap?: { readonly nonce: string; readonly signingSeed: string; readonly publicKey: string };
   readonly credentials: Pick<Credentials, 'controllerToken' | 'capabilitySecret'>;
 }
 
@@ -43,8 +42,10 @@ export interface PoolMemory {
   rendered: { readonly inputs: readonly unknown[]; readonly pool: RenderedPool } | undefined;
   /** UID of the claim that was there at the last look. */
   claim: string | undefined;
-  /** UID of the claim whose deletion was asked for. */
+  /** UID of the claim whose deletion was asked for, or of the Deployment that was scaled to zero. */
   deleting: string | undefined;
+  /** When a Deployment was asked for its Pod. */
+  askedAt: number | undefined;
   recycling: { count: number; at: number; because: string };
   /** When its lifecycle was entered, if this process saw it. */
   entered: { readonly lifecycle: PoolLifecycle; readonly at: number } | undefined;
@@ -67,6 +68,7 @@ export function createMemory(): PoolMemory {
     rendered: undefined,
     claim: undefined,
     deleting: undefined,
+    askedAt: undefined,
     recycling: { count: 0, at: 0, because: '' },
     entered: undefined,
     swept: false,
@@ -74,12 +76,12 @@ export function createMemory(): PoolMemory {
   };
 }
 
-/** A Pod tells the id of its container later than its address; the first one that it tells is the one that was seeded. */
+/** A Pod tells the id of its container later than its address; the first one that it tells is the one that was seeded, or asked. */
 export function learnContainer(memory: PoolMemory, pods: readonly PodView[]): void {
-  const { seeded } = memory;
-  if (!seeded || seeded.containerId !== undefined) return;
-  const containerId = pods.find(({ uid }) => uid === seeded.podUid)?.containerId;
-  if (containerId !== undefined) memory.seeded = { ...seeded, containerId };
+  const { seeded, probe } = memory;
+  const containerOf = (podUid: string) => pods.find(({ uid }) => uid === podUid)?.containerId;
+  if (seeded && seeded.containerId === undefined) memory.seeded = { ...seeded, containerId: containerOf(seeded.podUid) };
+  if (probe && probe.containerId === undefined) memory.probe = { ...probe, containerId: containerOf(probe.podUid) };
 }
 
 /** We asked for the deletion of this claim. */

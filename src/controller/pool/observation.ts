@@ -1,5 +1,6 @@
 import type { Manifest, RuntimePool } from '../../api/index.js';
 import type { DeployedIdentity } from '../../domain/deployed.js';
+import type { Family } from '../../domain/plan.js';
 import type { Finding } from '../../lib/errors.js';
 import type { Capabilities, Status } from '../../harness/introspection.js';
 import type { RenderedPool } from '../../render/instantiate.js';
@@ -8,6 +9,7 @@ import type { ClassVerdict } from '../classes.js';
 /** Everything that the next step of a pool depends on, as a plain value. */
 export interface PoolObservation {
   readonly pool: RuntimePool;
+  readonly family: Family;
   /** Why the pool cannot be run at all. */
   readonly problem: Finding | undefined;
   readonly poolClass: ClassVerdict;
@@ -25,8 +27,10 @@ export interface PoolObservation {
   readonly rendered: RenderedPool | undefined;
   /** In the order in which it is applied; empty while nothing is rendered. */
   readonly isolation: readonly IsolationObject[];
+  /** What a Pod is made from: the SandboxTemplate, or the Deployment of a plain pool. */
   readonly template: TemplateView | undefined;
   readonly warmPool: ChildView | undefined;
+  /** What asks for the one instance: the SandboxClaim, or the Deployment of a plain pool while it is not at zero. */
   readonly claim: ClaimView | undefined;
   readonly sandbox: Manifest | undefined;
   /** All Pods of this pool that are there, finished and dying ones included. */
@@ -90,6 +94,8 @@ export interface TemplateView extends ChildView {
 export interface ClaimView extends ChildView {
   readonly deleting: boolean;
   readonly verdict: ClaimVerdict;
+  /** When a Deployment was asked for its Pod, if it was by this process. @default when it was created */
+  readonly askedAt?: number;
 }
 
 /**
@@ -156,6 +162,8 @@ export type Probe =
 
 interface ProbeTimes {
   readonly podUid: string;
+  /** Of the container that answered. */
+  readonly containerId?: string | undefined;
   readonly at: number;
   /** First of the answers, or of the failures, that followed each other without a break. */
   readonly since: number;

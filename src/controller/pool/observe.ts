@@ -4,8 +4,10 @@ import { claimMatches, differsFromAccepted, isOwned } from '../../domain/attesta
 import { identityOfPool, resolveFacts } from '../../domain/facts.js';
 import { frozenByPool } from '../../domain/frozen.js';
 import { annotationKeys, authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
+import type { Family } from '../../domain/plan.js';
 import { authSuffixOf, baseName, policyNames, poolKey, providerSuffixOf, workspaceNames } from '../../domain/names.js';
 import { classProblem, poolProblem } from '../../domain/pool-problem.js';
+import { podTemplateAt } from '../../constructs/template-revision.js';
 import { canonicalJson } from '../../lib/canonical-json.js';
 import { isObject, valueAt } from '../../lib/json.js';
 import { remembered } from '../../lib/remember.js';
@@ -30,6 +32,8 @@ import type {
   RecordedState,
   TemplateView,
 } from './observation.js';
+import { holdsTemplate } from './ending.js';
+import { deploymentAsClaim, mountedCredentials, unmounted } from './plain.js';
 import { podView } from './pod-view.js';
 
 export interface ObserverOptions {
@@ -56,24 +60,37 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   const poolClass = classOf(pool, classes);
   const compiled = poolClass.state === 'ready' ? poolClass.compiled : undefined;
   const tokenVersion = compiled && options.tokenVersion(compiled.spec.providerProxy.tokenSecretRef.name);
-  const credentials = credentialsOf(pool, epoch, memory, { tokenVersion, secret: (name) => world.secrets.get(at(name)) });
+  const family = pool.spec.executionWorkspace ? 'workspace' : 'plain';
+  const ownSecret = (name: string) => {
+    const found = world.secrets.get(at(name));
+    return found && own(found) ? found : undefined;
+  };
+  const credentials = credentialsOf(pool, epoch, memory, { tokenVersion, secret: ownSecret });
   const rendered = compiled && credentials.state === 'ready' ? renderedOf(pool, compiled, epoch, memory) : undefined;
   const ownSecrets = world.secrets.list().filter(own);
-  const pods = ownPods(world.pods, labels.poolUid, at(claimName));
-  const [template, warmPool, claim, sandbox] = [
-    world.templates.get(at(templateName)),
-    world.warmPools.get(at(warmPoolName)),
-    world.claims.get(at(claimName)),
-    world.sandboxes.get(at(claimName)),
-  ];
+  const pods =
+    family === 'workspace' ? ownPods(world.pods, labels.poolUid, at(claimName)) : keyedPods(world.pods, labels.poolKey);
+  const deployment = world.deployments.get(at(base));
+  const [template, warmPool, claim, sandbox] =
+    family === 'workspace'
+      ? [
+          world.templates.get(at(templateName)),
+          world.warmPools.get(at(warmPoolName)),
+          world.claims.get(at(claimName)),
+          world.sandboxes.get(at(claimName)),
+        ]
+      : [deployment];
   const { podUid: attested, accepted } = memory.attested ?? {};
   const pod = pods.find(({ uid }) => uid === attested);
   return {
     pool,
+    family,
     problem: problemOf(pool) ?? (compiled && namespaceProblem(pool, runtimeNamespace, compiled.spec)),
     poolClass,
-    enabled: options.enabled,
-    missingKinds: providerKinds.filter((name) => world[name].missing()).map((name) => watchedKinds[name].kind),
+    // The provider has no part in a plain pool.
+    enabled: family === 'plain' || options.enabled,
+    missingKinds:
+      family === 'plain' ? [] : providerKinds.filter((name) => world[name].missing()).map((name) => watchedKinds[name].kind),
     epoch,
     demand: demandOf(pool, world.tasks),
     idleTtl: options.idleTtl,
@@ -87,12 +104,18 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
       whole:
         rendered === undefined || rendered.workload.every((one) => one.kind !== 'SandboxWarmPool' || !changedFrom(warmPool, one)),
     },
-    claim: claim && claimView(claim, own(claim), warmPoolName, memory),
+    claim:
+      family === 'plain'
+        ? deployment && deploymentAsClaim(deployment, own(deployment), memory.askedAt)
+        : claim && claimView(claim, own(claim), warmPoolName, memory),
     sandbox,
     pods,
     orphans: orphansOf(sandbox, pods, labels.poolUid, own),
     unguarded: policyNames(base).filter((name) => !world.policies.get(at(name))),
-    staleSecrets: credentials.state === 'ready' ? staleSecrets(ownSecrets.filter(isManaged), epoch, memory) : [],
+    staleSecrets:
+      credentials.state === 'ready'
+        ? staleSecrets(ownSecrets.filter(isManaged), { family, deployment, pods }, epoch, memory)
+        : [],
     strangers: ownSecrets.filter((secret) => !isManaged(secret)),
     remains: [world.services, world.policies, world.budgets, world.secrets].flatMap((watched) => watched.list().filter(own)),
     recorded: recordedState(pool),
@@ -154,6 +177,7 @@ function credentialsOf(
   if (token === undefined) return { state: 'unread' };
   if ('says' in token) return { state: 'unusable', says: token.says };
   if (now.tokenVersion !== undefined && now.tokenVersion !== token.watchedAs) return { state: 'unread' };
+  if (!pool.spec.executionWorkspace) return mountedCredentials(pool, epoch, { auth, token }, now.secret);
   const published = pool.metadata.annotations?.[authSecretAnnotation(epoch)];
   if (published === undefined) return { state: 'unpublished' };
   const material = auth.get(epoch);
@@ -195,17 +219,22 @@ function render(
   material: AuthMaterial,
   token: TokenMaterial,
 ): RenderedPool {
-  const facts = resolveFacts(
-    identityOfPool(pool),
-    { controllerEpoch: epoch, tokenGeneration: token.generation },
-    {
-      authSecret: { name: material.secretName },
-      providerSecret: { name: token.secretName },
-      nonce: material.nonce,
-      publicKey: material.publicKey,
-    },
-  );
-  return instantiate(compiled, facts, frozenByPool(pool.spec));
+  const [identity, instance] = [identityOfPool(pool), { controllerEpoch: epoch, tokenGeneration: token.generation }];
+  const frozen = frozenByPool(pool.spec);
+  if (!material.bootstrap) {
+    const [none, one] = ([0, 1] as const).map((replicas) =>
+      instantiate(compiled, resolveFacts(identity, instance, { replicas }), frozen),
+    ) as [RenderedPool, RenderedPool];
+    const asking = one.workload.find(holdsTemplate);
+    return { ...none, ...(asking ? { claim: asking } : {}) };
+  }
+  const facts = resolveFacts(identity, instance, {
+    authSecret: { name: material.secretName },
+    providerSecret: { name: token.secretName },
+    nonce: material.bootstrap.nonce,
+    publicKey: material.bootstrap.publicKey,
+  });
+  return instantiate(compiled, facts, frozen);
 }
 
 function isolationState(world: World, wanted: Manifest, own: (object: Manifest) => boolean): IsolationObject {
@@ -218,8 +247,9 @@ function isolationState(world: World, wanted: Manifest, own: (object: Manifest) 
 }
 
 function templateView(live: Manifest, owned: boolean, rendered: RenderedPool | undefined): TemplateView {
-  const wanted = rendered?.workload.find(({ kind }) => kind === 'SandboxTemplate');
-  const path = ['spec', 'podTemplate', 'metadata', 'annotations', annotationKeys.templateRevision];
+  const wanted = rendered?.workload.find(holdsTemplate);
+  const at = live.kind === 'Deployment' ? podTemplateAt.Deployment : podTemplateAt.SandboxTemplate;
+  const path = ['spec', at, 'metadata', 'annotations', annotationKeys.templateRevision];
   const revision = valueAt(live, path);
   return {
     live,
@@ -248,6 +278,12 @@ function ownPods(pods: Watched, poolUid: string, claimKey: string): readonly Pod
   return all.map((pod) => viewOf(pod));
 }
 
+/** Whatever has the label that the Deployment, the Service and the policies select by. Source: workload.md §3.9. */
+function keyedPods(pods: Watched, poolKey: string): readonly PodView[] {
+  const keyed = pods.list().filter(({ metadata }) => metadata.labels?.[labelKeys.poolKey] === poolKey);
+  return keyed.map((pod) => viewOf(pod));
+}
+
 /** Whoever deletes a claim and keeps its dependents leaves a Sandbox without an owner; and a Pod can be made by hand. */
 function orphansOf(
   sandbox: Manifest | undefined,
@@ -267,12 +303,24 @@ function isManaged(secret: Manifest): boolean {
   return secret['immutable'] === true && (authSuffixOf(name) !== '' || providerSuffixOf(name) !== '');
 }
 
-function staleSecrets(own: readonly Manifest[], epoch: number, { auth, token }: PoolMemory): readonly Manifest[] {
+function staleSecrets(
+  own: readonly Manifest[],
+  users: { readonly family: Family; readonly deployment: Manifest | undefined; readonly pods: readonly PodView[] },
+  epoch: number,
+  { auth, token }: PoolMemory,
+): readonly Manifest[] {
   const material = auth.get(epoch);
   const current = [
     material && material !== 'lost' ? material.secretName : undefined,
     token && 'secretName' in token ? token.secretName : undefined,
   ];
+  if (users.family === 'plain')
+    return unmounted(
+      own,
+      current.flatMap((name) => name ?? []),
+      users.deployment,
+      users.pods,
+    );
   return own.filter(({ metadata }) => !current.includes(metadata.name) && metadata.deletionTimestamp === undefined);
 }
 

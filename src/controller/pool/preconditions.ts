@@ -1,8 +1,8 @@
-import { end, isBeingDeleted, isGone } from './ending.js';
+import { end, holdsTemplate, isBeingDeleted, isGone } from './ending.js';
 import type { PoolDecision, StatusIntent } from './decision.js';
 import { degraded, heldBack, starting, stopping } from './intents.js';
 import type { PoolObservation } from './observation.js';
-import { recycled } from './recycle.js';
+import { endOf, recycled } from './recycle.js';
 import { candidate, isUnwanted, keepLive, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
 
@@ -59,7 +59,7 @@ export const templateChanged: PoolRule = (o) => {
   if (!template || recorded.templateDigest === template.specDigest) return undefined;
   if (isGone(o)) {
     if (template.whole) return { effect: { do: 'record-template', digest: template.specDigest } };
-    const wanted = o.rendered?.workload.find(({ kind }) => kind === 'SandboxTemplate');
+    const wanted = o.rendered?.workload.find(holdsTemplate);
     return wanted && { effect: { do: 'ensure', objects: [{ wanted, live: template.live }] } };
   }
   const because =
@@ -67,6 +67,16 @@ export const templateChanged: PoolRule = (o) => {
       ? 'the template has no controller-owned integrity record'
       : 'the template failed its controller-owned integrity check';
   return o.claim && !o.claim.deleting ? recycled(o, 'template-changed', because) : { status: stopping(because) };
+};
+
+/** A Deployment of the right revision that is not as rendered was changed by someone else: what it makes is not what was reviewed. */
+export const deploymentChanged: PoolRule = (o) => {
+  const { template, rendered } = o;
+  if (!template || !rendered || template.whole || template.revision !== rendered.templateRevision) return undefined;
+  const wanted = rendered.workload.find(holdsTemplate);
+  if (isGone(o)) return wanted && { effect: { do: 'ensure', objects: [{ wanted, live: template.live }] } };
+  const because = 'the Deployment was changed by someone else';
+  return endOf(o, 'template-changed', because) ? recycled(o, 'template-changed', because) : { status: stopping(because) };
 };
 
 /** Comes before everything that would begin or end an instance: what still runs must not run without it. */
@@ -81,8 +91,8 @@ export const isolationBroken: PoolRule = (o) => {
 
 export const workloadAbsent: PoolRule = (o) => {
   const objects = (o.rendered?.workload ?? []).flatMap((wanted) => {
-    const child = wanted.kind === 'SandboxTemplate' ? o.template : o.warmPool;
-    const whole = child && (wanted.kind === 'SandboxTemplate' || o.warmPool?.whole === true);
+    const child = holdsTemplate(wanted) ? o.template : o.warmPool;
+    const whole = child && (holdsTemplate(wanted) || o.warmPool?.whole === true);
     return whole ? [] : [{ wanted, live: child?.live }];
   });
   const [next] = objects;

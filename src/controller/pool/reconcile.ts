@@ -129,8 +129,8 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const performed = await perform(work, effect);
       signals.effect(effect, 'performed');
       if (effect.do === 'attest') signals.attested(resultOf(memory));
-      if (effect.do === 'delete-claim' && effect.cause !== 'planned' && isDeleting(memory, effect.claim))
-        tellEnded(work.o.pool, effect.because);
+      const ends = effect.do === 'delete-claim' || effect.do === 'stop-workload';
+      if (ends && effect.cause !== 'planned' && isDeleting(memory, effect.claim)) tellEnded(work.o.pool, effect.because);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
     } catch (error) {

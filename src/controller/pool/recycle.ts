@@ -1,16 +1,24 @@
-import type { PoolDecision, RecycleCause } from './decision.js';
+import type { EndCause, PoolDecision, PoolEffect, RecycleCause } from './decision.js';
 import { degraded, reasoned, stopping } from './intents.js';
 import type { PoolObservation } from './observation.js';
 import { laterLook } from './rule.js';
 
-/** Gives the sandbox up: its claim is deleted, and what comes next begins anew. */
+/** What ends the instance. `undefined` = it ends already, or there is none. */
+export function endOf(o: PoolObservation, cause: EndCause, because: string): PoolEffect | undefined {
+  if (!o.claim || o.claim.deleting) return undefined;
+  const claim = o.claim.live;
+  if (o.family === 'workspace') return { do: 'delete-claim', claim, cause, because };
+  const pods = o.pods.flatMap(({ live, deleting }) => (deleting ? [] : [live]));
+  return { do: 'stop-workload', claim, pods, cause, because };
+}
+
+/** Gives the instance up: what asked for it asks no more, and what comes next begins anew. */
 export function recycled(o: PoolObservation, cause: RecycleCause, because: string): PoolDecision {
   const failed = degraded(because);
   const status =
     cause === 'restarted' ? reasoned(failed, { AdmissionReady: restartDetected, RolloutReady: restartDetected }) : failed;
-  return o.claim && !o.claim.deleting
-    ? { status, effect: { do: 'delete-claim', claim: o.claim.live, cause, because } }
-    : { status, wait: laterLook };
+  const effect = endOf(o, cause, because);
+  return effect ? { status, effect } : { status, wait: laterLook };
 }
 
 /** Its volumes may hold what the boot before it left. */

@@ -34,4 +34,4 @@ export async function removeObjects(
 }
 
 /** These stay until what they own is gone. A Pod stays until it has ended. */
-const stays: readonly string[] = ['SandboxClaim', 'Sandbox'];
+const stays: readonly string[] = ['SandboxClaim', 'Sandbox', 'Deployment'];

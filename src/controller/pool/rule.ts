@@ -1,4 +1,5 @@
 import type { PoolReservation } from '../../api/index.js';
+import type { Family } from '../../domain/plan.js';
 import type { PoolDecision, StatusIntent } from './decision.js';
 import type { PodView, PoolObservation } from './observation.js';
 
@@ -39,6 +40,11 @@ export function sameContainer(known: string | undefined, found: string | undefin
 /** Milliseconds that a start may take; a drain for a rollout as well. Source: workload.md §7.1. */
 export function coldStartTimeout({ pool }: PoolObservation): number {
   return (pool.spec.coldStartTimeoutSeconds ?? 120) * 1000;
+}
+
+/** A rule that only pools of one family have. */
+export function onlyOf(family: Family, rule: PoolRule): PoolRule {
+  return (o, now) => (o.family === family ? rule(o, now) : undefined);
 }
 
 /** The first rule of a table that knows the situation. */

@@ -15,12 +15,13 @@ import {
   credentialsConsumed,
   credentialsLost,
   credentialsUnknown,
+  deploymentChanged,
   secretsStale,
   switchedOff,
   templateChanged,
   workloadAbsent,
 } from './preconditions.js';
-import { firstOf } from './rule.js';
+import { firstOf, onlyOf } from './rule.js';
 import { claimAbsent, claimGoing, claimRefused, coldStart, ended, orphaned } from './starting.js';
 
 /** How a wanted pool gets from nothing to an instance that takes work, and stays there. Source: workload.md §7.3–7.4. */
@@ -30,7 +31,8 @@ export const running = firstOf([
   credentialsConsumed,
   credentialsUnknown,
   credentialsLost,
-  templateChanged,
+  onlyOf('workspace', templateChanged),
+  onlyOf('plain', deploymentChanged),
   rollingOut,
   workloadAbsent,
   secretsStale,
@@ -40,9 +42,9 @@ export const running = firstOf([
   claimRefused,
   ended,
   coldStart,
-  notAttested,
-  notBound,
-  notSeeded,
+  onlyOf('workspace', notAttested),
+  onlyOf('workspace', notBound),
+  onlyOf('workspace', notSeeded),
   notProbed,
   notAccepted,
   restarted,

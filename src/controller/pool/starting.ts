@@ -34,7 +34,11 @@ export const claimAbsent: PoolRule = (o, now) => {
     return { status: degraded(message), wait: next - now };
   }
   const claim = o.rendered?.claim;
-  return claim && { status: starting('the sandbox is asked for'), effect: { do: 'create-claim', claim } };
+  if (!claim) return undefined;
+  const status = starting('the sandbox is asked for');
+  return o.family === 'workspace'
+    ? { status, effect: { do: 'create-claim', claim } }
+    : { status, effect: { do: 'start-workload', objects: [{ wanted: claim, live: o.template?.live }] } };
 };
 
 /** What the provider says of the claim. A refusal is kept, to be seen; what ended, or may pass, is tried again with another claim. */
@@ -44,7 +48,7 @@ export const claimRefused: PoolRule = (o, now) => {
   if (verdict.state === 'unseen') return unseen(o, now);
   const { state, says } = verdict;
   if (state === 'ended') return recycled(o, 'claim-ended', `the provider ended the claim: ${says}`);
-  const because = `provider workspace claim is not ready: ${says}`;
+  const because = `${o.family === 'workspace' ? 'provider workspace claim is not ready' : 'the Deployment has no Pod'}: ${says}`;
   if (state === 'refused') return { status: degraded(because, keepLive(o)), wait: laterLook };
   if (candidate(o)) return undefined;
   const left = blockedFor - ageOfClaim(o, now);
@@ -56,7 +60,11 @@ function unseen(o: PoolObservation, now: number): PoolDecision | undefined {
   if (o.sandbox || o.pods.length > 0) return undefined;
   const left = unseenFor - ageOfClaim(o, now);
   if (left > 0) return awaited(o, now, 'the sandbox is being started', left);
-  const message = `the provider has not looked at the claim for ${unseenFor / 1000} s: the agent-sandbox controller does not run, or does not handle claims`;
+  const [who, what, controller] =
+    o.family === 'workspace'
+      ? ['the provider', 'claim', 'the agent-sandbox controller does not run, or does not handle claims']
+      : ['Kubernetes', 'Deployment', 'the Deployment controller does not run'];
+  const message = `${who} has not looked at the ${what} for ${unseenFor / 1000} s: ${controller}`;
   return { status: degraded(message) };
 }
 
@@ -97,7 +105,7 @@ export function awaited(o: PoolObservation, now: number, message: string, wait =
   const rollout = o.pool.status?.conditions?.find(({ type }) => type === 'RolloutReady');
   const current = rollout?.observedGeneration === o.pool.metadata.generation;
   // The condition keeps the time of the draining before it; the claim is never older than its start.
-  const times = [rollout?.lastTransitionTime, o.claim?.live.metadata.creationTimestamp].map((time) => Date.parse(time ?? ''));
+  const times = [Date.parse(rollout?.lastTransitionTime ?? ''), askedAt(o)];
   const known = times.filter((time) => time <= now);
   const began = current && rollout?.reason === 'RolloutStarting' && known.length > 0 ? Math.max(...known) : now;
   const over = (current && rollout?.reason === 'RolloutTimedOut') || now - began >= timeout;
@@ -115,7 +123,12 @@ export function startIsOverdue(o: PoolObservation, now: number): boolean {
   return ageOfClaim(o, now) >= coldStartTimeout(o);
 }
 
-function ageOfClaim({ claim }: PoolObservation, now: number): number {
-  const created = Date.parse(claim?.live.metadata.creationTimestamp ?? '');
-  return Number.isNaN(created) ? 0 : Math.max(now - created, 0);
+function ageOfClaim(o: PoolObservation, now: number): number {
+  const asked = askedAt(o);
+  return Number.isNaN(asked) ? 0 : Math.max(now - asked, 0);
+}
+
+/** A claim is made for one instance. A Deployment outlives its Pods, so only who asked it knows when. */
+function askedAt({ family, claim }: PoolObservation): number {
+  return family === 'plain' ? (claim?.askedAt ?? NaN) : Date.parse(claim?.live.metadata.creationTimestamp ?? '');
 }

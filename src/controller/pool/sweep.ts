@@ -46,7 +46,7 @@ function leftOf(
   // A Pod that nobody owns may be anybody's while there is a pool of the name.
   const running = [...left(world.sandboxes), ...left(world.pods)].filter((object) => poolUid === undefined || held(object));
   const stages = [
-    left(world.claims),
+    [...left(world.claims), ...left(world.deployments)],
     running,
     [...left(world.warmPools), ...left(world.templates)],
     [...left(world.services), ...left(world.policies), ...left(world.budgets)],

@@ -1,5 +1,6 @@
 import type { ActiveInstance, RuntimePool, Task } from '../../api/index.js';
 import { emptyWorkspaceDigest, promptId, sessionWorkspaceDigest } from '../../domain/digests.js';
+import { sessionUid } from '../../domain/names.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { DeltaOrder } from '../../harness/deltas.js';
 import { sessionFence } from '../../harness/fence.js';
@@ -58,7 +59,7 @@ export function sessionOrdersOf(
   const taskUID = task.metadata.uid ?? '';
   const attempt = task.status?.execution?.attempt ?? 1;
   const promptID = promptId(taskUID, attempt);
-  const sessionUID = `session-${taskUID}`;
+  const sessionUID = sessionUid(taskUID);
   const fence = sessionFence(fenceOf(pool, instance, generations.pool), sessionUID, generations.session);
   return {
     attempt,

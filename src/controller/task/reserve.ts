@@ -41,8 +41,15 @@ export async function reserve(
       Date.parse(one.expiresAt) > now,
   );
   const { maxResidentSessions = 1, maxRunningPrompts = 1, residentSessions = 0, runningPrompts = 0 } = capacity;
-  const sessions = others.reduce((sum, { residentSlots }) => sum + residentSlots, residentSessions);
-  const prompts = others.reduce((sum, { promptSlots }) => sum + promptSlots, runningPrompts);
+  // A session is counted by the instance as well as by its reservation. What is used without one closes admission, or the instance refuses.
+  const sessions = Math.max(
+    residentSessions,
+    others.reduce((sum, { residentSlots }) => sum + residentSlots, 0),
+  );
+  const prompts = Math.max(
+    runningPrompts,
+    others.reduce((sum, { promptSlots }) => sum + promptSlots, 0),
+  );
   if (sessions >= maxResidentSessions || prompts >= maxRunningPrompts || others.length >= 1000) return undefined;
   const own: PoolReservation = {
     ...holder,

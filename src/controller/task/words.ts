@@ -4,9 +4,12 @@ const childName =
 const address =
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[(?=[0-9a-f]*:[0-9a-f]*:)[0-9a-f:]+\](?::\d+)?|\b(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b|\b(?:[0-9a-f]{1,4}:)+:[0-9a-f:]*/g;
 
+/** A Pod of a Deployment is named after it, which is named after its pool and ten digits more. */
+const deployed = /\bacp-[a-z]+-[0-9a-f]{16}-[0-9a-f]{10}(?:-[0-9a-z]+)*\b/g;
+
 /** A text as a Task may show it: no claim, template, Pod or address of a Pod is ever named there. Source: dispatch.md §1.2. */
 export function neutral(text: string): string {
-  return text.replace(childName, '(its workspace)').replace(address, '(its instance)');
+  return text.replace(childName, '(its workspace)').replace(deployed, '(its instance)').replace(address, '(its instance)');
 }
 
 export function textOf(error: unknown): string {

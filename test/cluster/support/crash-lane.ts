@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Manifest, RuntimePool } from '../../../src/api/index.js';
 import type { ControllerSettings } from '../../../src/controller/settings.js';
+import type { Family } from '../../../src/domain/plan.js';
 import { watchedKinds } from '../../../src/controller/world.js';
 import { kubeconfigAccess } from '../../../src/kube/access.js';
 import { get, refOf } from '../../../src/kube/client.js';
@@ -15,7 +16,7 @@ import { readYaml } from '../../../src/render/yaml-read.js';
 import { cluster, eventually, kube, kubectl, manager } from './cluster.js';
 import { startDoomed } from './doomed.js';
 import type { Doomed, Order, Point, Trace } from './doomed.js';
-import { applyObjects, example, taskLike } from './first-task.js';
+import { applyObjects, example, plainTaskLike, taskLike } from './first-task.js';
 import { applyKinds, synthesize } from './installation.js';
 import type { Installation } from './installation.js';
 import { createWanting, poolsOf, wantsPool } from './pools.js';
@@ -41,7 +42,7 @@ export interface Lane {
   /** A new pool, which somebody wants for as long as it is there. */
   readonly createPool: () => Promise<RuntimePool>;
   /** A Task that asks a model. @param word what it asks it to say @param order what it says before it asks */
-  readonly createTask: (word: string, order?: string) => Promise<Manifest>;
+  readonly createTask: (word: string, order?: string, family?: Family) => Promise<Manifest>;
   /** Gives the provider proxy another token; its model knows only the first one. */
   readonly rotateToken: () => Promise<void>;
   /** Takes the token away: until it is restored, no pool can start. */
@@ -127,9 +128,10 @@ export async function createLane(name: string, token: string, group = 0): Promis
       );
       return (await create(kube, pool, { manager })) as unknown as RuntimePool;
     },
-    createTask: async (word, order) => {
-      const prompt = [order, `Reply exactly: ${word}`].filter(Boolean).join(' ');
-      const wanted = taskLike(word.toLowerCase().replaceAll('_', '-'), { prompt });
+    createTask: async (word, order, family = 'workspace') => {
+      const name = word.toLowerCase().replaceAll('_', '-');
+      const asking = { prompt: [order, `Reply exactly: ${word}`].filter(Boolean).join(' ') };
+      const wanted = family === 'workspace' ? taskLike(name, asking) : plainTaskLike(name, asking);
       return create(kube, { ...wanted, metadata: { ...wanted.metadata, namespace: namespaces.tasks } }, { manager });
     },
     rotateToken: () => setToken(randomBytes(32).toString('base64url')),

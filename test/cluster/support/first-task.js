@@ -40,6 +40,18 @@ export const taskLike = (name, spec = {}) => ({
   spec: { ...example.task.spec, ...spec },
 });
 
+/**
+ * The same without a workspace of its own.
+ *
+ * @param {string} name
+ * @param {Partial<Task['spec']>} [spec]
+ * @returns {Task}
+ */
+export function plainTaskLike(name, spec = {}) {
+  const { execution: _none, ...rest } = taskLike(name, spec).spec;
+  return { ...taskLike(name), spec: /** @type {Task['spec']} */ (rest) };
+}
+
 /** @param {Kubectl} kubectl @param {readonly object[]} items */
 export const applyObjects = (kubectl, items) =>
   kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));

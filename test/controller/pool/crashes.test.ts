@@ -4,6 +4,7 @@ import type { Manifest, RuntimePool } from '../../../src/api/index.js';
 import { poolEffects } from '../../../src/controller/pool/decision.js';
 import type { PoolEffectName } from '../../../src/controller/pool/decision.js';
 import type { PoolReconciler, PoolSignals } from '../../../src/controller/pool/reconcile.js';
+import type { Family } from '../../../src/domain/plan.js';
 import type { JsonObject } from '../../../src/lib/json.js';
 import { sha256Hex } from '../../../src/lib/sha256.js';
 import { fakePoolCluster } from '../../support/fake-pool-cluster.js';
@@ -41,6 +42,8 @@ function taskOver(cluster: FakePoolCluster): void {
   cluster.put({ ...task!, status: { execution: { state: 'Succeeded', lastTransitionTime } } });
 }
 
+/** A plain pool is kept, at zero. */
+const unneeded = 'a life that nobody needs any more';
 const scenarios: readonly Scenario[] = [
   { name: 'a start', over: isServing },
   {
@@ -75,7 +78,7 @@ const scenarios: readonly Scenario[] = [
     over: (cluster) => isServing(cluster) && cluster.pool()?.status?.activeInstance?.bootID !== 'boot-1',
   },
   { name: 'a drain', from: serving, happens: (cluster) => change(cluster, { spec: { desiredReplicas: 0 } }), over: isStopped },
-  { name: 'a life that nobody needs any more', from: serving, happens: taskOver, over: isGone },
+  { name: unneeded, from: serving, happens: taskOver, over: isGone },
   {
     name: 'a deletion',
     from: serving,
@@ -115,7 +118,7 @@ async function play(cluster: FakePoolCluster, scenario: Scenario, watch: Watchin
 /** Everything that there is in the end, without what differs from run to run. */
 function endOf(cluster: FakePoolCluster): unknown {
   const { metadata, spec, status } = cluster.pool() ?? ({} as Partial<RuntimePool>);
-  const kinds = ['Secret', 'Service', 'NetworkPolicy', 'PodDisruptionBudget', 'SandboxTemplate', 'SandboxWarmPool'];
+  const kinds = ['Secret', 'Service', 'NetworkPolicy', 'PodDisruptionBudget', 'Deployment', 'SandboxTemplate', 'SandboxWarmPool'];
   const names = [...kinds, 'SandboxClaim', 'Sandbox', 'Pod'].flatMap((kind) =>
     cluster.objects(kind).map((object) => `${kind} ${object.metadata.name}`),
   );
@@ -124,6 +127,8 @@ function endOf(cluster: FakePoolCluster): unknown {
     name
       .replace(/-g[0-9a-f]{16}-/, '-')
       .replace(/[0-9a-f]{24}$/, '')
+      .replace(/-g[0-9a-f]{16}$/, '')
+      .replace(/(Pod acp-.*)-\d+$/, '$1')
       .replace(/-e\d+(-|$)/, '-e<epoch>$1');
   return {
     names: names.map(stable).sort(),
@@ -148,8 +153,8 @@ function seededTwice({ supervisor }: FakePoolCluster): readonly string[] {
 }
 
 /** What each scenario does when nobody interrupts it, and what it comes to. */
-async function played(scenario: Scenario) {
-  const cluster = await fakePoolCluster();
+async function played(family: Family, scenario: Scenario) {
+  const cluster = await fakePoolCluster({}, family);
   try {
     const effects: PoolEffectName[] = [];
     await play(
@@ -159,23 +164,25 @@ async function played(scenario: Scenario) {
         if (phase === 'begins') effects.push(effect);
       }),
     );
-    return { scenario, effects, end: endOf(cluster) };
+    return { family, scenario, effects, end: endOf(cluster) };
   } finally {
     await cluster.close();
   }
 }
 
 const uninterrupted: Awaited<ReturnType<typeof played>>[] = [];
-for (const scenario of scenarios) uninterrupted.push(await played(scenario));
+for (const scenario of scenarios) uninterrupted.push(await played('workspace', scenario));
+for (const scenario of scenarios)
+  uninterrupted.push(await played('plain', scenario.name === unneeded ? { ...scenario, over: isStopped } : scenario));
 
 test('the scenarios have every effect of a pool, and no other', () => {
   expect(new Set(uninterrupted.flatMap(({ effects }) => effects))).toEqual(new Set(poolEffects));
 });
 
-describe.each(uninterrupted)('in $scenario.name', ({ scenario, effects, end }) => {
+describe.each(uninterrupted)('of a $family pool, in $scenario.name', ({ family, scenario, effects, end }) => {
   let cluster: FakePoolCluster;
   beforeEach(async () => {
-    cluster = await fakePoolCluster();
+    cluster = await fakePoolCluster({}, family);
   });
   afterEach(() => cluster.close());
 
