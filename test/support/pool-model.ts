@@ -8,6 +8,7 @@ import {
   claim,
   drainRequested,
   observed,
+  plainRendered,
   pod,
   probed,
   rendered,
@@ -78,7 +79,7 @@ function performed(o: PoolObservation, effect: PoolEffect, now: number): PoolObs
       return {
         ...o,
         credentials: { state: 'ready', authSecretUid: `auth-${now}`, tokenGeneration: '0123456789abcdef' },
-        rendered: o.rendered ?? rendered,
+        rendered: o.rendered ?? (o.family === 'plain' ? plainRendered : rendered),
         isolation: o.isolation.length > 0 ? o.isolation : observed('credentialed').isolation,
       };
     case 'retire-credentials':
@@ -153,6 +154,10 @@ const unknown = {
 const answered = ({ uid }: PodView, now: number) => ({ ...probed({}, now), podUid: uid, status: statusDocument({ uid }) });
 
 function ensured(o: PoolObservation, wanted: Manifest): PoolObservation {
+  if (wanted.kind === 'Deployment') {
+    const revision = o.rendered?.templateRevision;
+    return { ...o, template: { live: wanted, owned: true, whole: true, specDigest: '', revision } };
+  }
   if (wanted.kind === 'SandboxTemplate') {
     const revision = o.rendered?.templateRevision;
     return { ...o, template: { live: template, owned: true, whole: true, specDigest: templateDigest, revision } };
@@ -180,6 +185,10 @@ function provided(o: PoolObservation, uid: () => string): PoolObservation {
     return { ...o, claim: undefined, sandbox: undefined, pods: [] };
   if (!o.claim || o.missingKinds.length > 0) return o;
   const dying = o.pods.some(({ deleting }) => deleting);
-  if (o.pods.length > 0 && !dying && o.sandbox) return o;
-  return { ...o, sandbox: o.sandbox ?? sandbox, pods: dying || o.pods.length === 0 ? [{ ...pod, uid: uid() }] : o.pods };
+  if (o.pods.length > 0 && !dying && (o.sandbox || o.family === 'plain')) return o;
+  return {
+    ...o,
+    sandbox: o.family === 'plain' ? undefined : (o.sandbox ?? sandbox),
+    pods: dying || o.pods.length === 0 ? [{ ...pod, uid: uid() }] : o.pods,
+  };
 }

@@ -374,3 +374,55 @@ export const reservedBy = (expiresIn: number): Change =>
       ],
     },
   });
+
+const plainFacts = ([0, 1] as const).map((replicas) =>
+  instantiate(
+    compiled,
+    resolveFacts(
+      {
+        namespace: pool.metadata.namespace ?? '',
+        name: pool.metadata.name,
+        uid: 'pool-uid-1',
+        generation: 1,
+        trustNamespace: pool.spec.trustDomain.namespace,
+        profile,
+      },
+      { controllerEpoch: epoch, tokenGeneration },
+      { replicas },
+    ),
+    compiled.frozen,
+  ),
+);
+const [atZero, atOne] = plainFacts.map(({ workload }) => workload[0]!) as [Manifest, Manifest];
+export const plainRendered = { ...plainFacts[0]!, claim: atOne };
+const deployment = stored(atZero, 'deployment-uid');
+/** Who asked for the Pod of a Deployment knows when. */
+export const plainClaim = stored(atOne, 'deployment-uid');
+
+/** The same pool if a Deployment keeps it: no provider, no delivery, nothing to compare. */
+export const plain: Change = (o) => ({
+  ...o,
+  family: 'plain',
+  rendered: o.rendered && {
+    ...plainRendered,
+    templateRevision: o.rendered === rendered ? plainRendered.templateRevision : o.rendered.templateRevision,
+  },
+  template: o.template && {
+    ...o.template,
+    live: o.claim ? plainClaim : deployment,
+    revision: plainRendered.templateRevision,
+  },
+  warmPool: undefined,
+  claim: o.claim && { ...o.claim, live: plainClaim, askedAt: now - 1_000 },
+  sandbox: undefined,
+  recorded: { templateDigest: undefined, instance: undefined },
+  known: {
+    ...o.known,
+    attested: undefined,
+    seeded: undefined,
+    seeding: undefined,
+    mismatch: undefined,
+    undecided: undefined,
+    suspect: false,
+  },
+});

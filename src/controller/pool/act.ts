@@ -98,7 +98,7 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
       await ensureObjects(work, effect.objects);
       return 'watch';
     case 'stop-workload':
-      await stopWorkload(work, effect);
+      await stopWorkload(work, effect.claim);
       if (isRecycled(effect.cause))
         memory.recycling = { count: memory.recycling.count + 1, at: options.clock.now(), because: effect.because };
       return 'watch';
@@ -166,15 +166,10 @@ async function deleteClaim({ options, memory, signal }: PoolWork, claim: Manifes
   return outcome;
 }
 
-/** At zero first: a Pod that was only deleted would be made again at once, and the old one has to be gone before that. */
-async function stopWorkload(
-  work: PoolWork,
-  { claim, pods }: { readonly claim: Manifest; readonly pods: readonly Manifest[] },
-): Promise<void> {
-  const { options, memory, signal } = work;
-  await ensureObjects(work, [{ wanted: atZero(claim), live: claim }]);
-  memory.deleting = claim.metadata.uid;
-  await removeObjects(options, pods, signal);
+/** The Deployment's controller ends its Pod; what is left after it has looked is removed by the next step. */
+async function stopWorkload(work: PoolWork, deployment: Manifest): Promise<void> {
+  await ensureObjects(work, [{ wanted: atZero(deployment), live: deployment }]);
+  work.memory.deleting = deployment.metadata.uid;
 }
 
 function atZero({ status: _status, ...deployment }: Manifest): Manifest {

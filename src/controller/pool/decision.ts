@@ -82,11 +82,10 @@ export type PoolEffect =
       readonly do: 'start-workload';
       readonly objects: readonly { readonly wanted: Manifest; readonly live: Manifest | undefined }[];
     }
-  /** Scales the Deployment to zero, and deletes its Pods in the state in which they were seen. */
+  /** Scales the Deployment to zero. */
   | {
       readonly do: 'stop-workload';
       readonly claim: Manifest;
-      readonly pods: readonly Manifest[];
       readonly cause: EndCause;
       readonly because: string;
     }

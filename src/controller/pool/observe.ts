@@ -33,7 +33,7 @@ import type {
   TemplateView,
 } from './observation.js';
 import { holdsTemplate } from './ending.js';
-import { deploymentAsClaim, mountedCredentials, unmounted } from './plain.js';
+import { deploymentAsClaim, mountedCredentials, outlived, unmounted } from './plain.js';
 import { podView } from './pod-view.js';
 
 export interface ObserverOptions {
@@ -110,7 +110,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
         : claim && claimView(claim, own(claim), warmPoolName, memory),
     sandbox,
     pods,
-    orphans: orphansOf(sandbox, pods, labels.poolUid, own),
+    orphans: family === 'plain' ? outlived(deployment, pods, own) : orphansOf(sandbox, pods, labels.poolUid, own),
     unguarded: policyNames(base).filter((name) => !world.policies.get(at(name))),
     staleSecrets:
       credentials.state === 'ready'

@@ -3,7 +3,7 @@ import { authSecretSuffix, baseName, childName, providerSecretSuffix } from '../
 import { isObject } from '../../lib/json.js';
 import type { Json } from '../../lib/json.js';
 import type { AuthMaterial, PoolMemory } from './memory.js';
-import type { ClaimVerdict, ClaimView, CredentialsState } from './observation.js';
+import type { ClaimVerdict, ClaimView, CredentialsState, PodView } from './observation.js';
 
 /** What is different about a pool that a Deployment keeps. Source: workload.md §3.9. */
 
@@ -46,6 +46,16 @@ function deploymentVerdict(live: Manifest): ClaimVerdict {
 function sees({ metadata, ...rest }: Manifest): boolean {
   const status = rest['status'];
   return isObject(status) && Number(status['observedGeneration'] ?? 0) >= (metadata.generation ?? 0);
+}
+
+/** Pods of a Deployment that asks for none, and whose controller has seen that: it does not end one that ended by itself. */
+export function outlived(
+  deployment: Manifest | undefined,
+  pods: readonly PodView[],
+  own: (object: Manifest) => boolean,
+): readonly Manifest[] {
+  if (!deployment || replicasOf(deployment) !== 0 || !sees(deployment)) return [];
+  return pods.flatMap(({ live, deleting }) => (own(live) && !deleting ? [live] : []));
 }
 
 /** Both Secrets must be there before a Pod may name them. */

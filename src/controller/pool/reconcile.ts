@@ -182,7 +182,10 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
 
   function tellEnded(pool: RuntimePool, because: string): void {
     const regarding = pool as unknown as Manifest;
-    options.record({ regarding, type: 'Warning', reason: 'SandboxEnded', action: 'DeleteClaim', note: because });
+    const [reason, action] = pool.spec.executionWorkspace
+      ? ['SandboxEnded', 'DeleteClaim']
+      : ['InstanceEnded', 'ScaleDeployment'];
+    options.record({ regarding, type: 'Warning', reason, action, note: because });
   }
 
   /** What was refused is said; what is only out of date is looked at again. */

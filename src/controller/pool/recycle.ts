@@ -7,9 +7,7 @@ import { laterLook } from './rule.js';
 export function endOf(o: PoolObservation, cause: EndCause, because: string): PoolEffect | undefined {
   if (!o.claim || o.claim.deleting) return undefined;
   const claim = o.claim.live;
-  if (o.family === 'workspace') return { do: 'delete-claim', claim, cause, because };
-  const pods = o.pods.flatMap(({ live, deleting }) => (deleting ? [] : [live]));
-  return { do: 'stop-workload', claim, pods, cause, because };
+  return { do: o.family === 'workspace' ? 'delete-claim' : 'stop-workload', claim, cause, because };
 }
 
 /** Gives the instance up: what asked for it asks no more, and what comes next begins anew. */

@@ -24,8 +24,9 @@ export const orphaned: PoolRule = (o) =>
 export const claimAbsent: PoolRule = (o, now) => {
   if (o.claim) return undefined;
   if (!isGone(o)) return goneSoon(o, 'the old sandbox is not gone yet');
-  // What was there for Tasks that are over is not made again for nobody.
-  if (o.demand.active === 0 && heldReservations(o, now).length === 0) return { effect: { do: 'scale-to-zero' } };
+  // What was there for Tasks that are over is not made again for nobody. What many share stays warm until nobody has asked for long enough.
+  if (o.family === 'workspace' && o.demand.active === 0 && heldReservations(o, now).length === 0)
+    return { effect: { do: 'scale-to-zero' } };
   const { count, at, because } = o.recycling;
   const next = at + backoff(count);
   if (next > now) {
@@ -35,7 +36,7 @@ export const claimAbsent: PoolRule = (o, now) => {
   }
   const claim = o.rendered?.claim;
   if (!claim) return undefined;
-  const status = starting('the sandbox is asked for');
+  const status = starting(o.family === 'workspace' ? 'the sandbox is asked for' : 'the instance is asked for');
   return o.family === 'workspace'
     ? { status, effect: { do: 'create-claim', claim } }
     : { status, effect: { do: 'start-workload', objects: [{ wanted: claim, live: o.template?.live }] } };

@@ -14,6 +14,7 @@ import {
   knowing,
   now,
   observed,
+  plain,
   pod,
   probed,
   recording,
@@ -113,9 +114,10 @@ describe('whatever is observed', () => {
     (o) => ({ ...o, isolation: o.isolation.map((one) => ({ ...one, state: 'changed' })) }),
     (o) => ({ ...o, isolation: o.isolation.map((one) => ({ ...one, state: 'foreign' })) }),
   ];
+  const families: fc.Arbitrary<readonly Change[]> = fc.constantFrom([], [plain]);
   const observations: fc.Arbitrary<PoolObservation> = fc
-    .tuple(fc.constantFrom(...stages), fc.array(fc.constantFrom(...pieces), { maxLength: 5 }))
-    .map(([stage, changes]) => observed(stage, ...changes));
+    .tuple(fc.constantFrom(...stages), fc.array(fc.constantFrom(...pieces), { maxLength: 5 }), families)
+    .map(([stage, changes, family]) => observed(stage, ...changes, ...family));
   const holds = (check: (o: PoolObservation, decision: PoolDecision) => boolean): void => {
     fc.assert(
       fc.property(observations, (o) => check(o, decide(o, now))),
@@ -123,20 +125,23 @@ describe('whatever is observed', () => {
     );
   };
   const touched = (effect: PoolEffect | undefined): readonly string[] => {
-    if (effect?.do === 'delete-claim') return [effect.claim.metadata.uid ?? ''];
+    if (effect?.do === 'delete-claim' || effect?.do === 'stop-workload') return [effect.claim.metadata.uid ?? ''];
     if (effect?.do === 'remove') return effect.objects.map(({ metadata }) => metadata.uid ?? '');
-    if (effect?.do === 'ensure') return effect.objects.flatMap(({ live }) => live?.metadata.uid ?? []);
+    if (effect?.do === 'ensure' || effect?.do === 'start-workload')
+      return effect.objects.flatMap(({ live }) => live?.metadata.uid ?? []);
     return [];
   };
 
   test('a bounded number of steps leads to a pool that serves, rests, is gone, or says why it does neither', () => {
-    const lives = fc.tuple(fc.constantFrom(...stages), fc.array(fc.nat({ max: pieces.length - 1 }), { maxLength: 5 }));
+    const changing = fc.array(fc.nat({ max: pieces.length - 1 }), { maxLength: 5 });
+    const lives = fc.tuple(fc.constantFrom(...stages), changing, fc.boolean());
     fc.assert(
-      fc.property(lives, ([stage, changes]) => {
-        const life = live(observed(stage, ...changes.flatMap((index) => pieces[index] ?? [])), now);
+      fc.property(lives, ([stage, changes, isPlain]) => {
+        const pieced = changes.flatMap((index) => pieces[index] ?? []);
+        const life = live(observed(stage, ...pieced, ...(isPlain ? [plain] : [])), now);
         const { end, message } = life;
         if (end === 'never' || (end !== 'Serving' && end !== 'Stopped' && end !== 'Gone' && message === ''))
-          throw new Error(JSON.stringify({ stage, changes, ...life }));
+          throw new Error(JSON.stringify({ stage, changes, isPlain, ...life }));
       }),
       { numRuns: 3_000 },
     );
@@ -172,6 +177,18 @@ describe('whatever is observed', () => {
     holds((o, { effect }) => effect?.do !== 'create-claim' || (!o.claim && !o.sandbox && o.pods.length === 0));
   });
 
+  test('a pool has nothing of the other kind', () => {
+    const ofProvider = ['create-claim', 'delete-claim', 'attest', 'bind-instance', 'seed', 'record-template'];
+    holds((o, { effect }) => {
+      const others = o.family === 'plain' ? ofProvider : ['start-workload', 'stop-workload'];
+      return effect === undefined || !others.includes(effect.do);
+    });
+  });
+
+  test('a Deployment is asked for a Pod only when there is none', () => {
+    holds((o, { effect }) => effect?.do !== 'start-workload' || (!o.claim && o.pods.length === 0));
+  });
+
   test('no claim is made with credentials that a Pod was bound to', () => {
     holds((o, { effect }) => effect?.do !== 'create-claim' || o.recorded.instance === undefined);
   });
@@ -192,7 +209,7 @@ describe('whatever is observed', () => {
         o.isolation.every(({ state }) => state === 'whole') &&
         probe !== undefined &&
         !('error' in probe) &&
-        o.pods.some(({ uid }) => uid === probe.podUid && uid === o.known.attested)
+        o.pods.some(({ uid }) => uid === probe.podUid && (o.family === 'plain' || uid === o.known.attested))
       );
     });
   });

@@ -2,10 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { format, resolveConfig } from 'prettier';
 import { decide } from '../../../src/controller/pool/decide.js';
+import type { Status } from '../../../src/harness/introspection.js';
 import type { PoolDecision } from '../../../src/controller/pool/decision.js';
 import {
   ago,
   bootID,
+  capabilities,
   claim,
   deleted,
   drainRequested,
@@ -14,6 +16,7 @@ import {
   knowing,
   now,
   observed,
+  plain,
   pod,
   probed,
   recording,
@@ -21,6 +24,7 @@ import {
   rerendered,
   reservedBy,
   stages,
+  statusDocument,
   stored,
   template,
   unwanted,
@@ -56,6 +60,7 @@ const secondPod = { ...pod, uid: 'pod-uid-2', name: 'another' };
 const refused = withClaim({ verdict: { state: 'refused', says: 'InvalidMetadata: no' } });
 const claimedAt = (milliseconds: number): Change =>
   withClaim({ live: stored(claim, 'claim-uid', { creationTimestamp: ago(milliseconds) }) });
+const unasked = having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now } });
 const idleNow = having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 900_000 } });
 
 test('each stage of a start has one next step, in this order', () => {
@@ -1260,6 +1265,161 @@ group('deletion (§7.9, §7.10)', () => {
       removed(decided('isolated', deleted)),
     ]).toEqual([['SandboxWarmPool', 'SandboxTemplate'], ['Service'], 'remove-finalizer']);
   });
+});
+
+group('a pool that a Deployment keeps (§3.9)', () => {
+  const start = { status: 'Starting/Closed RolloutStarting', instance: 'none' };
+  const taken: Change = (o) => reservedBy(60_000)(withStatus({ capacity: { residentSessions: 1 } })(o));
+  const session = { runtimeSessionUID: 'session-task-uid-1' } as NonNullable<Status['sessions']>[number];
+  const inUse = (sessions: readonly (typeof session)[]) =>
+    knowing({
+      probe: {
+        ...probed({ sessions, pressure: { ...probed().status.pressure, residentSessions: 1 } }),
+        capabilities: { ...capabilities, limits: { ...capabilities.limits, maxResidentSessions: 2, maxConcurrentPrompts: 2 } },
+      },
+    });
+  const forMany: Change = (o) => ({
+    ...o,
+    pool: { ...o.pool, spec: { ...o.pool.spec, capacity: { maxResidentSessions: 10, maxRunningPrompts: 4 } } },
+  });
+  table([
+    { row: 'its Deployment is made without a Pod', stage: 'isolated', changes: [plain], is: { effect: 'ensure' } },
+    { row: 'and then asked for one', stage: 'pooled', changes: [plain], is: { ...start, effect: 'start-workload' } },
+    {
+      row: 'also when nobody wants it just now',
+      stage: 'pooled',
+      changes: [plain, unasked],
+      is: { ...start, effect: 'start-workload' },
+    },
+    { row: 'a Pod is waited for', stage: 'claimed', changes: [plain], is: { ...start, wait: 120_000 } },
+    {
+      row: 'a Deployment that Kubernetes does not look at is said after five seconds',
+      stage: 'claimed',
+      changes: [plain, withClaim({ verdict: { state: 'unseen' }, askedAt: now - 5_000 })],
+      is: failed(),
+    },
+    {
+      row: 'what forbids the Pod is said at once, and tried again by Kubernetes for a while',
+      stage: 'claimed',
+      changes: [plain, withClaim({ verdict: { state: 'blocked', says: 'FailedCreate: no' } })],
+      is: { ...failed(), wait: 14_000 },
+    },
+    {
+      row: 'then by us, later and later',
+      stage: 'claimed',
+      changes: [plain, withClaim({ verdict: { state: 'blocked', says: 'FailedCreate: no' }, askedAt: now - 15_000 })],
+      is: { ...failed(), effect: 'stop-workload' },
+    },
+    {
+      row: 'a Pod is asked at once: nothing is compared or delivered',
+      stage: 'materialized',
+      changes: [plain],
+      is: { effect: 'probe' },
+    },
+    {
+      row: 'one that answers takes work',
+      stage: 'probed',
+      changes: [plain],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'a session that its Task holds a slot for is counted once',
+      stage: 'serving',
+      changes: [plain, forMany, taken, inUse([session])],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this', wait: 10_000 },
+    },
+    {
+      row: 'one that nobody holds a slot for is counted as well',
+      stage: 'serving',
+      changes: [plain, forMany, taken, inUse([])],
+      is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', wait: 10_000 },
+    },
+    {
+      row: 'another container is asked before it is used',
+      stage: 'serving',
+      changes: [plain, knowing({ probe: { ...probed(), containerId: 'containerd://0' } })],
+      is: { effect: 'probe' },
+    },
+    {
+      row: 'another boot in the same Pod is given up',
+      stage: 'serving',
+      changes: [plain, knowing({ probe: { ...probed(), status: statusDocument({ uid: pod.uid, boot: 'boot-2' }) } })],
+      is: { status: 'Degraded/Closed SupervisorRestartDetected', instance: 'none', effect: 'stop-workload' },
+    },
+    {
+      row: 'another Pod of the Deployment is the instance when it answers',
+      stage: 'serving',
+      changes: [plain, withPod({ uid: 'pod-uid-2' })],
+      is: { effect: 'probe' },
+    },
+    {
+      row: 'a Deployment that someone changed is given up',
+      stage: 'serving',
+      changes: [plain, withTemplate({ whole: false })],
+      is: { ...failed(), effect: 'stop-workload' },
+    },
+    {
+      row: 'one that asks for several Pods as well',
+      stage: 'serving',
+      changes: [plain, withClaim({ whole: false })],
+      is: { effect: 'stop-workload' },
+    },
+    {
+      row: 'a changed one at zero is replaced',
+      stage: 'pooled',
+      changes: [plain, withTemplate({ whole: false })],
+      is: { effect: 'ensure' },
+    },
+    {
+      row: 'one that is rendered otherwise drains first',
+      stage: 'serving',
+      changes: [plain, rerendered],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    { row: 'and is replaced when nothing runs', stage: 'pooled', changes: [plain, rerendered], is: { effect: 'ensure' } },
+    {
+      row: 'a drained instance is ended by scaling to zero',
+      stage: 'serving',
+      changes: [plain, unwanted, knowing({ probe: probed(drainRequested) }), withStatus({ lifecycle: 'Quiescent' })],
+      is: { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep', effect: 'stop-workload' },
+    },
+    {
+      row: 'a Pod that ended by itself is given up',
+      stage: 'serving',
+      changes: [plain, withPod({ finished: true, address: undefined, ready: false })],
+      is: { ...failed(), effect: 'stop-workload' },
+    },
+    {
+      row: 'and is removed when its Deployment is at zero',
+      stage: 'pooled',
+      changes: [plain, having({ pods: [pod], orphans: [pod.live] })],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'remove' },
+    },
+    {
+      row: 'it is scaled to zero after the idle time',
+      stage: 'serving',
+      changes: [plain, idleNow],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'not while it hosts a session',
+      stage: 'serving',
+      changes: [plain, idleNow, withStatus({ capacity: { residentSessions: 1 } })],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'a stopped pool is kept for whoever comes next',
+      stage: 'pooled',
+      changes: [
+        plain,
+        unwanted,
+        withStatus({ lifecycle: 'Stopped', observedGeneration: 1 }),
+        having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 1_800_000 } }),
+      ],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
+    },
+    { row: 'a deleted one takes its Deployment along', stage: 'pooled', changes: [plain, deleted], is: { effect: 'remove' } },
+  ]);
 });
 
 /** `WRITE_DOCS=1 npm run jest -- pool/decide` writes the page that is compared here. */
