@@ -42,7 +42,7 @@ describe('a stored Deployment is as rendered', () => {
   const template = (wanted['spec'] as { template: { metadata: JsonObject; spec: JsonObject } }).template;
   const withPod = (change: JsonObject): Manifest => {
     const spec = { ...(wanted['spec'] as JsonObject), template: { ...template, spec: { ...template.spec, ...change } } };
-    return stored({ ...wanted, spec } as Manifest, 'uid');
+    return stored({ ...wanted, spec }, 'uid');
   };
   test('with the defaults of the server, and however many Pods it asks for', () => {
     const defaults = { dnsPolicy: 'ClusterFirst', restartPolicy: 'Always', schedulerName: 'default-scheduler' };
