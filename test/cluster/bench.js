@@ -20,16 +20,16 @@ import { startTimeline, steps } from './support/timeline.js';
 import { table } from './table.js';
 
 const usage = `usage: node test/cluster/bench.js
-  runs Tasks one after the other, each with a pool of its own, then 10 and 30 at once, then pools without Tasks, and prints medians
+  runs Tasks one after the other, each with a pool of its own, then some on one pool, then 10 and 30 at once, then pools without Tasks, and prints medians
   [--runs <number>]   how many Tasks, and how many pools; 5
   [--idle <seconds>]  how long the controller is listened to while nothing happens: without pools, with stopped and with serving ones; 60
-  [--only <part>]     tasks: one after the other; many: at once; pools: without Tasks
+  [--only <part>]     tasks: one after the other; plain: on one pool that they share; many: at once; pools: without Tasks
   [--json <file>]     write all that was measured as well
   [--no-build]        with the images that are there`;
 
 /** What the reference implementation of the contract needs on the same cluster, and what we want. */
 const reference = { serving: 3_800, succeeded: 12_100, requests: 466, life: 735 };
-const goals = { serving: 3_000, succeeded: 3_000, own: 150, requests: 120, life: 80 };
+const goals = { serving: 3_000, succeeded: 3_000, own: 150, requests: 120, life: 80, second: 600 };
 /** So many at once; milliseconds until half of them and all of them are over. */
 const atOnce = [
   { many: 10, reference: { median: 29_000, last: 41_000 } },
@@ -37,7 +37,7 @@ const atOnce = [
 ];
 /** What a sandbox asks of the node, so that thirty fit on it. */
 const small = { cpu: '10m', memory: '32Mi' };
-const parts = /** @type {const} */ (['tasks', 'many', 'pools']);
+const parts = /** @type {const} */ (['tasks', 'plain', 'many', 'pools']);
 
 /** @typedef {{ readonly times: ReadonlyMap<import('./support/timeline.js').Step, number>, readonly prompted: number, readonly gone: number }} Run `prompted`: the model was asked; `gone`: nothing was left */
 
@@ -271,6 +271,49 @@ async function benchTasks({ kubectl, info, installation, username, runs, idle })
 }
 
 /**
+ * Tasks without a workspace, one after the other: the first one has a pool made, which the others find.
+ *
+ * @param {object} options
+ * @param {import('./support/model.js').Kubectl} options.kubectl
+ * @param {import('./info.js').ClusterInfo} options.info
+ * @param {import('./support/installation.js').Installation} options.installation
+ * @param {number} options.runs
+ * @returns {Promise<object>} all that was measured
+ */
+async function benchPlain({ kubectl, info, installation, runs }) {
+  const { namespace = '' } = example.task.metadata;
+  const timeline = startTimeline(info, installation.namespaces);
+  /** @type {number[]} */
+  const took = [];
+  try {
+    await step(`${runs + 1} Tasks on one pool`, async (report) => {
+      for (let run = 0; run <= runs; run++) {
+        timeline.restart();
+        const name = `bench-plain-${run}`;
+        await applyObjects(kubectl, [taskLike(name, { execution: {} })]);
+        const ended = () => Promise.resolve(timeline.times().has('Succeeded') || isOver(timeline.task()) ? true : undefined);
+        await eventually(`the end of Task ${name}`, ended, 120);
+        const { phase, message } = timeline.task()?.status ?? {};
+        if (phase !== 'Succeeded') throw new Failure(`Task ${name} ended as ${phase ?? 'nothing'}: ${message ?? 'no message'}`);
+        took.push((timeline.times().get('Succeeded') ?? NaN) - (timeline.times().get('Task created') ?? NaN));
+        await kubectl(['delete', 'tasks.core.orka.ai', name, '-n', namespace, '--timeout=60s']);
+      }
+      report(took.map((one) => `${one.toFixed(0)} ms`).join(', '));
+    });
+  } finally {
+    timeline.stop();
+    await kubectl(['delete', 'runtimepools.core.orka.ai', '--all', '-n', namespace, '--timeout=120s']);
+  }
+  const [first = NaN, ...later] = took;
+  const rows = [
+    ['the first one, with its pool', `${first.toFixed(0)} ms`, ''],
+    ['each other one, median', `${median(later).toFixed(0)} ms`, `goal ≤ ${goals.second}`],
+  ];
+  console.log(`\nTasks on one pool that they share, created → Succeeded\n${table(rows, '  ')}`);
+  return { first, later };
+}
+
+/**
  * Tasks at once, each with a sandbox of its own and a real agent.
  *
  * @param {object} options
@@ -365,7 +408,7 @@ async function main() {
   }
   const info = requireOwnCluster();
   const kubectl = adminOf(info);
-  await refuseForeignTasks(kubectl, (name) => /^bench-(?:[\d-]+|wanting)$/.test(name));
+  await refuseForeignTasks(kubectl, (name) => /^bench-(?:[\d-]+|plain-\d+|wanting)$/.test(name));
   if (build) await step('images', async (report) => report(await buildImages()));
   const installation = await synthesize({ gates: true });
   const { namespaces, deployment, poolClass, image } = installation;
@@ -381,10 +424,11 @@ async function main() {
     });
     const where = { kubectl, info, installation, username };
     const ofTasks = only.includes('tasks') ? await benchTasks({ ...where, runs, idle }) : {};
+    const plain = only.includes('plain') ? await benchPlain({ ...where, runs }) : {};
     const many = only.includes('many') ? await withSmallSandboxes(where) : [];
     const pools = only.includes('pools') ? await withSomebodyWanting({ ...where, runs, idle }) : {};
     if (json !== undefined) {
-      writeFileSync(json, `${JSON.stringify({ ...ofTasks, pools, many }, null, 2)}\n`);
+      writeFileSync(json, `${JSON.stringify({ ...ofTasks, plain, many, pools }, null, 2)}\n`);
       console.log(`\n${json} has all of it.`);
     }
   } finally {

@@ -41,6 +41,8 @@ const well = ['Succeeded'];
 const unread = ['Succeeded, DeliveryConflict/RuntimeWorkspaceLost'];
 /** What was asked of the workspace may have been answered before. */
 const looked = ['Succeeded, DeliveryConflict/WorkspaceValidationFailed', ...well];
+/** Another session was tried; or where the one was there before, it is the prompt that could not leave. */
+const unsent = [...well, 'Failed/RuntimeSessionStartFailed', 'Failed/PromptNotAccepted'];
 const cancelled = ['Cancelled/Cancelled'];
 const hold = 'ORKA_HOLD_180S';
 
@@ -74,20 +76,20 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
   },
   sandbox: {
     'Pod deleted': [
-      // A Pod that is told to end may still begin a session.
-      { state: 'SessionStarting', ends: ['Failed/RuntimeSessionStartFailed', ...unknown], within: 100 },
+      // A Pod that is told to end may still begin a session, and a prompt.
+      { state: 'SessionStarting', ends: [...unsent, ...unknown], within: 100 },
       { state: 'Submitting', prompt: hold, ends: unknown, within: 90 },
       { state: 'Running', ends: unknown, within: 90 },
       { state: 'Settling', ends: looked },
     ],
     'supervisor killed': [
-      { state: 'SessionStarting', ends: ['Failed/RuntimeSessionStartFailed'] },
+      { state: 'SessionStarting', ends: unsent },
       { state: 'Submitting', prompt: hold, ends: unknown },
       { state: 'Running', ends: unknown },
       { state: 'Settling', ends: looked },
     ],
     'agent killed': [
-      { state: 'SessionStarting', phase: 'answered', ends: unknown },
+      { state: 'SessionStarting', phase: 'answered', ends: ['Failed/PromptNotAccepted', ...unknown] },
       { state: 'Submitting', prompt: hold, ends: unknown },
       { state: 'Running', ends: unknown },
       { state: 'Settling', ends: well },
@@ -95,8 +97,7 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
   },
   wanted: {
     'network cut': [
-      // Where the session was there before the cut, it is the prompt that could not leave.
-      { state: 'SessionStarting', ends: ['Failed/RuntimeSessionStartFailed', 'Failed/PromptNotAccepted'], within: 120 },
+      { state: 'SessionStarting', ends: unsent, within: 120 },
       { state: 'Submitting', prompt: hold, ends: unknown, within: 200 },
       { state: 'Running', ends: unknown, within: 200 },
       { state: 'Settling', ends: looked },
