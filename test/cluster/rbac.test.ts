@@ -159,7 +159,10 @@ describe('the controller may not', () => {
       [
         ...questions(changing, ['pods'], [runtime]),
         ...questions(write, ['pods'], [controller, tasks, '']),
-        ...questions(write, ['deployments.apps', 'jobs.batch'], [controller, runtime, tasks, '']),
+        ...questions(write, ['jobs.batch', 'replicasets.apps'], [controller, runtime, tasks, '']),
+        // Plain pools have one, where sandboxes are.
+        ...questions(write, ['deployments.apps'], [controller, tasks, '']),
+        ...questions(['patch', 'deletecollection'], ['deployments.apps'], [runtime]),
       ],
     ],
     [
