@@ -32,6 +32,14 @@ describe('the Task and Agent of the deploy guide', () => {
     );
   });
 
+  test('are accepted without their workspace too, for a pool that a Deployment keeps and that has nothing of a provider', () => {
+    const { pool, objects, verdict } = json(smoke.replace(/ {2}execution:\n.*\n/, ''));
+    expect([verdict, pool?.family, pool?.name]).toEqual(['accepted', 'plain', expect.stringMatching(/^acp-codex-[0-9a-f]{16}$/)]);
+    const kinds = objects.map(({ kind }) => kind);
+    expect(kinds).toContain('Deployment');
+    expect(kinds.filter((kind) => kind.startsWith('Sandbox'))).toEqual([]);
+  });
+
   test('give the stable JSON shape, the RuntimePool first', () => {
     const result = json(smoke);
     expect(Object.keys(result)).toEqual(['verdict', 'status', 'pool', 'poolClass', 'facts', 'objects', 'secrets']);

@@ -159,7 +159,10 @@ describe('the controller may not', () => {
       [
         ...questions(changing, ['pods'], [runtime]),
         ...questions(write, ['pods'], [controller, tasks, '']),
-        ...questions(write, ['deployments.apps', 'jobs.batch'], [controller, runtime, tasks, '']),
+        ...questions(write, ['jobs.batch', 'replicasets.apps'], [controller, runtime, tasks, '']),
+        // Plain pools have one, where sandboxes are.
+        ...questions(write, ['deployments.apps'], [controller, tasks, '']),
+        ...questions(['patch', 'deletecollection'], ['deployments.apps'], [runtime]),
       ],
     ],
     [
@@ -281,6 +284,11 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
     right: `get core.orka.ai/${resource}`,
     because: 'read again after a conflict, which needs two writers in the same milliseconds',
   })),
+  {
+    namespace: runtime,
+    right: 'get apps/deployments',
+    because: 'read again after a conflict with the Deployment controller, which writes its status',
+  },
   ...['delete agents.x-k8s.io/sandboxes', 'delete pods'].map((right) => ({
     namespace: runtime,
     right,

@@ -80,6 +80,7 @@ describe('the controller may', () => {
   test('where sandboxes are, never change a claim or a Secret, and make no Pod', () => {
     expect(rights('Role', 'orka-runtimes')).toEqual([
       'agents.x-k8s.io/sandboxes: get list watch delete',
+      'apps/deployments: get list watch create update delete',
       'extensions.agents.x-k8s.io/sandboxclaims: get list watch create delete',
       'extensions.agents.x-k8s.io/sandboxtemplates: get list watch create update delete',
       'extensions.agents.x-k8s.io/sandboxwarmpools: get list watch create update delete',

@@ -83,3 +83,23 @@ test.each(checked.filter(({ input }) => input.existing))(
     expect(mismatch?.permanent).toBe(output.error ? output.permanentValidationError : undefined);
   },
 );
+
+test('a pool of one family never serves a plan of the other, whatever its name', () => {
+  const wanted = task();
+  const { execution: _own, ...shared } = wanted.spec;
+  const plans = [wanted, { ...wanted, spec: shared }].map((one) => {
+    const planned = planTask({ task: one, agent: agent(), poolClass: poolClass(), defaultProvider: '' });
+    if ('problem' in planned) throw new Error(JSON.stringify(planned.problem));
+    return planned;
+  });
+  const pools = plans.map((planned) =>
+    renderRuntimePool(planned, {
+      poolClass: { name: 'c', digest: `sha256:${'d'.repeat(64)}` },
+      demandedAt: '1970-01-01T00:00:00Z',
+    }),
+  ) as unknown as readonly RuntimePool[];
+  expect(plans.map((planned) => pools.map((pool) => poolMismatch(pool, planned)?.finding.field))).toEqual([
+    [undefined, 'spec.executionWorkspace'],
+    ['spec.executionWorkspace', undefined],
+  ]);
+});

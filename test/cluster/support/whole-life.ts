@@ -9,7 +9,7 @@ import { equalJson } from '../../../src/lib/json.js';
 import type { Json, JsonObject } from '../../../src/lib/json.js';
 import { eventually, kube, kubectl, manager, refOf } from './cluster.js';
 import { stopwatch } from './evidence.js';
-import { applyObjects, example, poolServing, readPool, taskLike, taskOver } from './first-task.js';
+import { applyObjects, example, plainTaskLike, poolServing, readPool, taskLike, taskOver } from './first-task.js';
 import { leftovers } from './installation.js';
 import type { Installed } from './installed.js';
 
@@ -43,6 +43,8 @@ export async function wholeLife(product: Installed): Promise<Task> {
   await taskOver(kubectl, hopeless.metadata, 30);
   await kubectl(['delete', 'tasks.core.orka.ai', hopeless.metadata.name, '-n', namespace, '--timeout=60s']);
   await applyObjects(kubectl, [prompts, agent]);
+  await sharedLife();
+  tell('a Task without a workspace is over, and its pool deleted');
   const quiet = disturbed(wanted);
   await eventually('a claim', async () => ((await of(product, 'sandboxclaims')).length > 0 ? true : undefined)).finally(quiet);
   tell('sandbox asked for');
@@ -62,6 +64,19 @@ export async function wholeLife(product: Installed): Promise<Task> {
   await eventually('nothing left', async () => ((await leftovers(kubectl, product)).length === 0 ? true : undefined));
   tell('nothing left');
   return ended;
+}
+
+/** A Task on a pool that a Deployment keeps, and the end of both. */
+async function sharedLife(): Promise<void> {
+  const shared = plainTaskLike('whole-life-shared', { agentRef: { name: agent.metadata.name } });
+  await applyObjects(kubectl, [shared]);
+  const { status } = await taskOver(kubectl, shared.metadata, 120);
+  const pool = status?.execution?.runtimePoolName ?? '';
+  for (const [kind, name] of [
+    ['tasks', shared.metadata.name],
+    ['runtimepools', pool],
+  ])
+    await kubectl(['delete', `${kind}.core.orka.ai`, name ?? '', '-n', namespace, '--timeout=60s']);
 }
 
 /** Names, as kubectl takes them, of what there is of a kind for any pool. */
