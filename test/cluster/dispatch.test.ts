@@ -2,7 +2,7 @@
  * Which test shows what of the acceptance list (dispatch.md §10.4) on a real cluster:
  *
  * A `first-task`. B `first-task`, with both switches off. C here. E `dispatch-faults`, Task deleted while Running. F `dispatch-faults`, controller killed
- * while Running. G `dispatch-faults`, pool deleted while Queued: a workspace that nobody shares has a pool of its own name. H here. I `first-task`, a pool
+ * while Running. G `plain`, a pool that is deleted. H here. I `first-task`, a pool
  * that nobody needs any more. J `outages`, without the provider's kinds. K `dispatch-faults`, snapshot tampered with. D and L need Sessions.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -248,11 +248,24 @@ describe('an instance that cannot be kept gives way to another, on which the nex
   }, 200_000);
 });
 
-test('a pool that is deleted leaves nothing', async () => {
-  await explained(product, async () => {
-    const pool = await poolOf(await over('plain-first'));
+describe('a pool that is deleted', () => {
+  const gone = async (pool: RuntimePool): Promise<void> => {
     await kubectl(['delete', 'runtimepools.core.orka.ai', pool.metadata.name, '-n', namespace, '--timeout=60s']);
     const kinds = 'deployments,replicasets,pods,services,secrets,networkpolicies,poddisruptionbudgets';
     await eventually('nothing', async () => ((await made(pool, kinds)).length === 0 ? true : undefined), 30);
-  });
-}, 120_000);
+  };
+
+  test('is there again for the next Task, with another instance, and leaves nothing either time', async () => {
+    await explained(product, async () => {
+      const before = await poolOf(await over('plain-first'));
+      await gone(before);
+      await applyObjects(kubectl, [plainTask('plain-again')]);
+      await answeredOnce('plain-again');
+      const after = await poolOf(await over('plain-again'));
+      expect(after.metadata.name).toBe(before.metadata.name);
+      expect(after.metadata.uid).not.toBe(before.metadata.uid);
+      expect(instanceOf(after)).not.toBe(instanceOf(before));
+      await gone(after);
+    });
+  }, 180_000);
+});
