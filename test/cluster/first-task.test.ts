@@ -238,12 +238,6 @@ describe('with both switches on', () => {
 
     test.each([
       {
-        what: 'a Task without a workspace',
-        task: taskLike('refused-plain', { execution: {} }),
-        field: 'spec.execution.workspace.enabled',
-        status: {},
-      },
-      {
         what: 'a workspace of a Session',
         task: taskLike('refused-session', {
           sessionRef: { name: 'a-session', create: true },
