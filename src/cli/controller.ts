@@ -27,6 +27,7 @@ function settingsOf(command: Command, version: string): ControllerSettings {
       apiPort: one('--api-port'),
       probePort: one('--probe-port'),
       idlePoolTtl: one('--acp-idle-pool-ttl'),
+      maxTasksPerNamespace: one('--max-tasks-per-namespace'),
       defaultProvider: one('--execution-workspace-default-provider'),
       agentSandboxEnabled: one('--agent-sandbox-enabled'),
       workspaceDispatchEnabled: one('--acp-workspace-dispatch-enabled'),

@@ -125,6 +125,14 @@ program
       .default('15m'),
   )
   .addOption(
+    new Option(
+      '--max-tasks-per-namespace <number>',
+      'Tasks of a namespace that are under way at once, the others wait; 0 is no limit',
+    )
+      .env('ORKA_MAX_TASKS_PER_NAMESPACE')
+      .default('0'),
+  )
+  .addOption(
     new Option('--execution-workspace-default-provider <name>', 'provider of a Task that names none')
       .env('ORKA_EXECUTION_WORKSPACE_DEFAULT_PROVIDER')
       .default('agent-sandbox'),

@@ -230,6 +230,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     },
     again: (key) => queues.tasks.add(key),
     onStep,
+    maxTasksPerNamespace: settings.maxTasksPerNamespace || undefined,
     ledSince: systemClock.now(),
     onError: (key, error) => log.error('attempt', error, { task: key }),
     metrics,

@@ -18,6 +18,8 @@ export interface ControllerSettings {
   readonly probePort: number;
   /** Without demand for so long, a pool is scaled to zero; after twice the time it is deleted. Source: workload.md §7.12. */
   readonly idlePoolTtl: Milliseconds;
+  /** Tasks of one namespace that may be under way at once; 0 = as many as one likes. Source: dispatch.md §2.1. */
+  readonly maxTasksPerNamespace: number;
   /** Provider of a Task that names none. */
   readonly defaultProvider: string;
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
@@ -40,6 +42,7 @@ export interface WrittenSettings extends Readonly<
     | 'apiPort'
     | 'probePort'
     | 'idlePoolTtl'
+    | 'maxTasksPerNamespace'
     | 'defaultProvider'
     | 'agentSandboxEnabled'
     | 'workspaceDispatchEnabled',
@@ -61,6 +64,7 @@ export function readSettings(written: WrittenSettings, version: string): Control
     apiPort: port(written.apiPort),
     probePort: port(written.probePort),
     idlePoolTtl: ttl(written.idlePoolTtl),
+    maxTasksPerNamespace: count(written.maxTasksPerNamespace),
     defaultProvider: provider(written.defaultProvider),
     gates: { agentSandbox: flag(written.agentSandboxEnabled), workspaceDispatch: flag(written.workspaceDispatchEnabled) },
     version,
@@ -98,6 +102,12 @@ function port(written: Written): number {
 function ttl(written: Written): Milliseconds {
   const found = parseDuration(written.text ?? '') ?? 0;
   return found > 0 ? found : refuse(written, 'a duration of at least 1ms, such as 15m or 1h30m');
+}
+
+function count(written: Written): number {
+  return /^\d{1,6}$/.test(written.text ?? '')
+    ? Number(written.text)
+    : refuse(written, 'a number from 0, which is no limit, to 999999');
 }
 
 function provider(written: Written): string {

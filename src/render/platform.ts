@@ -39,6 +39,7 @@ const PlatformSchema = object({
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
     api: optional(object({ port: int32({ minimum: 1, maximum: 65535 }) })),
     idlePoolTtl: optional(duration),
+    maxTasksPerNamespace: optional(int32({ minimum: 1, maximum: 999_999 })),
     defaultProvider: optional(choice(['agent-sandbox'])),
     gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
   }),
@@ -54,6 +55,8 @@ export interface Platform {
     readonly replicas: number;
     readonly apiPort: number;
     readonly idlePoolTtl: string;
+    /** Absent: as many as one likes. */
+    readonly maxTasksPerNamespace?: number;
     readonly defaultProvider: string;
     readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   };
@@ -109,6 +112,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
       replicas: controller.replicas ?? 1,
       apiPort,
       idlePoolTtl: controller.idlePoolTtl ?? '15m',
+      ...(controller.maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace: controller.maxTasksPerNamespace }),
       defaultProvider: controller.defaultProvider ?? 'agent-sandbox',
       gates: {
         agentSandbox: controller.gates?.agentSandbox ?? false,

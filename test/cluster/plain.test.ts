@@ -151,7 +151,9 @@ describe('on the warm pool', () => {
         expect([name, (await over(name)).status?.phase, await promptsFor(name)]).toEqual([name, 'Succeeded', 1]);
       const ends = names.map((name) => run.of(name).over!).sort((a, b) => a - b);
       expect(ends[4]! - ends[3]!).toBeGreaterThan(2_000);
-      expect(names.filter((name) => [...run.of(name).says].some((text) => text.includes('at capacity')))).toHaveLength(1);
+      expect(names.filter((name) => [...run.of(name).says].some((text) => text.includes('waits for a free slot')))).toHaveLength(
+        1,
+      );
       expect([...run.pools]).toEqual(expect.arrayContaining(['Closed AtCapacity', 'Accepting Serving']));
       expect([...run.pools]).not.toContain('too many prompts');
     });

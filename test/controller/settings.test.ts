@@ -12,6 +12,7 @@ const good: WrittenSettings = {
   apiPort: at('--api-port', '8080'),
   probePort: at('--probe-port', '8081'),
   idlePoolTtl: at('--acp-idle-pool-ttl', '15m'),
+  maxTasksPerNamespace: at('--max-tasks-per-namespace', '0'),
   defaultProvider: at('--execution-workspace-default-provider', 'agent-sandbox'),
   agentSandboxEnabled: at('--agent-sandbox-enabled', 'false'),
   workspaceDispatchEnabled: at('--acp-workspace-dispatch-enabled', 'false'),
@@ -26,6 +27,7 @@ test('settings are read as numbers, milliseconds and switches', () => {
     apiPort: 8080,
     probePort: 8081,
     idlePoolTtl: 900_000,
+    maxTasksPerNamespace: 0,
     defaultProvider: 'agent-sandbox',
     gates: { agentSandbox: false, workspaceDispatch: false },
     version: '1.2.3',
@@ -43,6 +45,11 @@ test.each([
   ['1ms', 1],
 ])('an idle time of %s is %d milliseconds', (text, milliseconds) => {
   expect(read({ idlePoolTtl: at('--acp-idle-pool-ttl', text) }).idlePoolTtl).toBe(milliseconds);
+});
+
+test.each(['', '-1', '1.5', 'many'])('%j is no number of Tasks', (text) => {
+  const written = { maxTasksPerNamespace: at('--max-tasks-per-namespace', text) };
+  expect(() => read(written)).toThrow(/^controller: --max-tasks-per-namespace: found .*, allowed: a number from 0/);
 });
 
 describe('refused, with where it was written, what was found and what is allowed:', () => {

@@ -34,6 +34,8 @@ export interface ControllerInstallProps {
   readonly apiPort: number;
   /** Go duration. */
   readonly idlePoolTtl: string;
+  /** @default as many as one likes */
+  readonly maxTasksPerNamespace?: number | undefined;
   readonly defaultProvider: string;
   /** Both are off until the operator has checked the installation. */
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
@@ -154,6 +156,7 @@ function controllerPod(props: ControllerInstallProps) {
           `--api-port=${props.apiPort}`,
           `--probe-port=${probePort}`,
           `--acp-idle-pool-ttl=${props.idlePoolTtl}`,
+          ...(props.maxTasksPerNamespace === undefined ? [] : [`--max-tasks-per-namespace=${props.maxTasksPerNamespace}`]),
           `--execution-workspace-default-provider=${props.defaultProvider}`,
           `--agent-sandbox-enabled=${gates.agentSandbox}`,
           `--acp-workspace-dispatch-enabled=${gates.workspaceDispatch}`,

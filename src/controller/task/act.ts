@@ -83,15 +83,20 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       memory.thawed = undefined;
       return;
     }
+    case 'read-namespace':
+      memory.namespaceUid = await options.namespaceUid(o.task.metadata.namespace ?? '', signal);
+      return;
     case 'queue':
       await queue(work, effect.recovered);
       return;
     case 'start':
       options.start(o, memory);
       return;
-    case 'say':
-      await writeTaskStatus(options, o.task, withMessage(o.task.status ?? {}, effect.message), signal);
+    case 'say': {
+      const task = await writeTaskStatus(options, o.task, saying(o.task.status ?? {}, effect.message), signal);
+      if (effect.message !== undefined) tell(options, task, 'Normal', effect.reason ?? 'Waiting', 'Wait', effect.message);
       return;
+    }
     case 'settle': {
       const task = await writeTaskStatus(options, o.task, ended(o.task, effect.ending, now), signal);
       tell(options, task, 'Warning', effect.ending.reason, 'Settle', effect.ending.message);
@@ -151,6 +156,15 @@ async function endingOf({ o, options, signal }: TaskWork): Promise<Ending> {
   return { state: 'OutcomeUnknown', reason: 'RuntimeLost', message };
 }
 
+/** Whatever a queued Task waits for, it has no slot yet. A more telling reason stays. Source: workload.md §7.11, §8.5. */
+function saying(before: TaskStatus, message: string | undefined): TaskStatus {
+  const status = withMessage(before, message);
+  if (before.execution?.state !== 'Queued') return status;
+  const { reason, ...execution } = before.execution;
+  const kept = reason !== undefined && reason !== 'AtCapacity' ? reason : message === undefined ? undefined : 'AtCapacity';
+  return { ...status, execution: { ...execution, ...(kept === undefined ? {} : { reason: kept }) } };
+}
+
 function withMessage({ message: _before, ...status }: TaskStatus, message: string | undefined): TaskStatus {
   return message === undefined ? status : { ...status, message };
 }
@@ -193,15 +207,35 @@ async function take({ o, options, signal }: TaskWork, plan: Plan): Promise<void>
 }
 
 /** Snapshot first, then the binding that names it, by compare-and-set: a Task is bound once. Source: dispatch.md §3.4. */
-async function bindTask({ o, options, memory, signal }: TaskWork, plan: Plan, agent: Agent): Promise<void> {
+async function bindTask(work: TaskWork, plan: Plan, agent: Agent): Promise<void> {
+  const { o, options, memory, signal } = work;
   const snapshot = freeze(o.task, agent, plan);
   const namespaceUID = await options.namespaceUid(o.task.metadata.namespace ?? '', signal);
   await storeSnapshot(options.client, o.task, snapshot, { manager: options.manager, signal });
   const binding = { ...bind(o.task, agent, plan, snapshot, namespaceUID), boundAt: timestamp(options.clock.now()) };
   const status = { ...o.task.status, phase: 'Pending' as const, agentExecutionBinding: binding };
-  await writeTaskStatus(options, o.task, status, signal);
+  try {
+    await writeTaskStatus(options, o.task, status, signal);
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'conflict') await tellConflict(work, binding.bindingDigest);
+    throw error;
+  }
+  memory.namespaceUid = namespaceUID;
   memory.snapshot = { id: snapshot.id, body: snapshot.body };
   memory.thawed = undefined;
+}
+
+/** What was read since the conflict is decided on anew; a binding that is not ours, or none that can be written any more, is worth knowing. */
+async function tellConflict({ o, options, signal }: TaskWork, digest: string): Promise<void> {
+  const { namespace = '', name, uid, generation } = o.task.metadata;
+  const found = (await get(options.client, { ...watchedKinds.tasks, namespace, name }, { signal })) as unknown as
+    Task | undefined;
+  if (!found || found.metadata.uid !== uid) return;
+  const other = found.status?.agentExecutionBinding;
+  const because = other
+    ? other.bindingDigest !== digest && 'it was bound by someone else meanwhile'
+    : found.metadata.generation !== generation && 'its spec was changed while it was being bound';
+  if (because) tell(options, found, 'Warning', 'BindingConflict', 'Bind', because);
 }
 
 /** Makes sure that the pool is there and wanted, and queues the attempt for exactly that pool. Source: dispatch.md §4.1, workload.md §2.10. */
@@ -243,12 +277,20 @@ async function queue(work: TaskWork, recovered: boolean): Promise<void> {
     );
 }
 
+/** Milliseconds for which nobody need say again that a pool is wanted. Source: workload.md §2.10. */
+const demandStampLife = 60_000;
+
 async function ensurePool({ o, options, signal }: TaskWork, { plan }: Thawed): Promise<RuntimePool | undefined> {
   const found = o.pool ?? (await createPool({ o, options, signal }, plan));
-  if (!found || found.spec.desiredReplicas === 1 || found.metadata.deletionTimestamp !== undefined) return found;
+  if (!found || found.metadata.deletionTimestamp !== undefined) return found;
+  const demandedAt = Date.parse(found.metadata.annotations?.[annotationKeys.lastDemandAt] ?? '');
+  // A stamp that nobody can read is old.
+  const stale = !(options.clock.now() - demandedAt < demandStampLife);
+  const idle = found.spec.desiredReplicas !== 1;
+  if (!idle && !stale) return found;
   const change = {
-    metadata: { annotations: { [annotationKeys.lastDemandAt]: instantNow(options.clock) } },
-    spec: { desiredReplicas: 1 },
+    ...(stale ? { metadata: { annotations: { [annotationKeys.lastDemandAt]: instantNow(options.clock) } } } : {}),
+    ...(idle ? { spec: { desiredReplicas: 1 } } : {}),
   };
   const object = await patchWatched(options.client, options.world.pools, found, change, { manager: options.manager, signal });
   return object as unknown as RuntimePool;

@@ -4,21 +4,29 @@ import { assess } from '../../domain/admission/assess.js';
 import { annotationKeys, finalizers, labelKeys } from '../../domain/labels.js';
 import { nameOf } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
+import { placeOf, waitingOf } from '../../domain/queue-order.js';
 import { parseDuration } from '../../lib/duration.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { Finding } from '../../lib/errors.js';
 import { cutBytes } from '../../lib/text.js';
 import type { ClassVerdict } from '../classes.js';
-import type { Ending, TaskDecision } from './decision.js';
+import type { Ending, TaskDecision, WaitReason } from './decision.js';
 import { isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
-import { neutral } from './words.js';
+import { freeSlots } from './reserve.js';
+import { neutral, waitsForPlace } from './words.js';
 
 type TaskRule = (o: TaskObservation, now: number) => TaskDecision | undefined;
 
 const defaultTimeout = 30 * 60_000;
-/** A class that is applied together with its first Task may be seen a moment later. */
-const classGrace = 5_000;
+/** What is applied together with a Task, in whatever order, may be there a moment later. */
+const togetherGrace = 5_000;
+/** Until a Task that finds no place in its namespace looks again. Source: dispatch.md §2.1. */
+const placeLook = 10_000;
+/** Whoever waits for a slot no longer than this says nothing of it. */
+const worthAWord = 2_000;
+/** Until one that is not the first looks again whether the first took the slot: the order changes with time. */
+const turnLook = 1_000;
 /** Until it is looked again whether an instance can be asked. */
 const secondLook = 5_000;
 /** Milliseconds for which a new leader tries to ask the instance of an interrupted prompt. */
@@ -59,6 +67,26 @@ function leftBehind(o: TaskObservation): TaskDecision | undefined {
   return o.leftSession === 'reachable' ? { effect: { do: 'clean-session' } } : { wait: secondLook };
 }
 
+/** A Task that was restored, or copied, with the binding of another one. Nothing is ever sent for it. Source: dispatch.md §4.8, §9.5. */
+const restored: TaskRule = (o) => {
+  const { metadata, status } = o.task;
+  const bound = status?.agentExecutionBinding?.task;
+  if (!bound) return undefined;
+  if (o.namespaceUid === undefined) return { effect: { do: 'read-namespace' } };
+  const other =
+    bound.uid !== metadata.uid
+      ? `the Task ${bound.uid}`
+      : bound.namespaceUID !== o.namespaceUid
+        ? `the namespace ${bound.namespaceUID}`
+        : undefined;
+  if (other === undefined) return undefined;
+  const state = status.execution?.state;
+  const says = `its binding belongs to ${other}, so that this one was restored from a copy; it is not run: create a new Task`;
+  return state === undefined || beforeSubmission.includes(state)
+    ? settle('Failed', 'RestoreIdentityChanged', says)
+    : settle('OutcomeUnknown', 'RestoreIdentityChanged', `${says}; what came of its prompt is not known`);
+};
+
 const late: TaskRule = (o, now) => {
   const state = o.task.status?.execution?.state;
   if (state !== undefined && !beforeSubmission.includes(state)) return undefined;
@@ -68,6 +96,15 @@ const late: TaskRule = (o, now) => {
   const pool = message === undefined || lifecycle === 'Serving' ? undefined : `its pool says: ${neutral(message)}`;
   const because = [pool ?? told].flatMap((text) => (text === undefined ? [] : [`; ${text}`])).join('');
   return settle('Cancelled', 'TaskTimeout', `deadline exceeded before runtime admission${because}`);
+};
+
+/** A namespace has as many Tasks as it may; whoever comes next in the order of queues is taken next. Source: dispatch.md §2.1. */
+const crowded: TaskRule = (o, now) => {
+  const { quota, task } = o;
+  if (o.frozen !== 'unbound' || !quota) return undefined;
+  if (quota.taken + placeOf(waitingOf(task), quota.waiting, now) < quota.limit) return undefined;
+  const because = waitsForPlace(task.metadata.namespace ?? '', quota.limit);
+  return waiting(o, now, { because, reason: 'NamespaceTaskLimitReached', until: now + placeLook });
 };
 
 /** Everything that decides about an unbound Task must have been read before it is refused. */
@@ -82,13 +119,16 @@ const unbound: TaskRule = (o, now) => {
   const agent = o.agent === 'unread' ? undefined : o.agent;
   const input = { task: o.task, agent, hosting: o.hosting };
   const refusal = admit(input);
+  const graceLeft = Date.parse(o.task.metadata.creationTimestamp ?? '') + togetherGrace - now;
+  if (refusal?.rule === 'agent-required' && graceLeft > 0) return { wait: graceLeft };
   if (refusal) return { effect: { do: 'refuse', refusal } };
   const { poolClass } = o;
   if (poolClass && poolClass.state !== 'ready' && poolClass.state !== 'missing')
-    return waiting(o, now, `the class cannot be used: ${poolClass.says}`);
-  if (poolClass?.state === 'missing' && now - Date.parse(o.task.metadata.creationTimestamp ?? '') < classGrace)
-    return { wait: 1_000 };
+    return waiting(o, now, { because: `the class cannot be used: ${poolClass.says}`, reason: 'RuntimePoolClassUnavailable' });
+  if (poolClass?.state === 'missing' && graceLeft > 0) return { wait: graceLeft };
   if (typeof o.systemPrompt === 'object' && 'missing' in o.systemPrompt) {
+    // Nothing tells of a ConfigMap that comes.
+    if (graceLeft > 0) return { wait: Math.min(graceLeft, 1_000) };
     const finding: Finding = {
       at: nameOf('Agent', agent ?? o.task),
       field: 'spec.systemPrompt.configMapRef',
@@ -142,15 +182,19 @@ const unqueued: TaskRule = (o, now) => {
   const execution = o.task.status?.execution;
   const mismatch = o.pool && poolMismatch(o.pool, plan);
   if (mismatch?.permanent) return settle('Failed', 'InvalidRuntimeProfile', describeFinding(mismatch.finding));
-  if (mismatch) return waiting(o, now, describeFinding(mismatch.finding));
-  if (o.pool?.metadata.deletionTimestamp !== undefined) return waiting(o, now, 'the pool of this Task is being deleted');
+  if (mismatch) return waiting(o, now, { because: describeFinding(mismatch.finding), reason: 'RuntimePoolUnavailable' });
+  if (o.pool?.metadata.deletionTimestamp !== undefined)
+    return waiting(o, now, { because: 'the pool of this Task is being deleted', reason: 'RuntimePoolUnavailable' });
   const outdated = o.pool && classChanged(o.pool, o.poolClass);
   if (outdated !== undefined) return settle('Failed', 'InvalidRuntimeProfile', outdated);
   const queued = execution?.state === 'Queued' && execution.runtimePoolUID === o.pool?.metadata.uid && isWanted(o.pool);
   if (queued) return undefined;
   const { poolClass } = o;
   if (!o.pool && poolClass?.state !== 'ready')
-    return waiting(o, now, `the class cannot be used: ${poolClass && 'says' in poolClass ? poolClass.says : 'it is missing'}`);
+    return waiting(o, now, {
+      because: `the class cannot be used: ${poolClass && 'says' in poolClass ? poolClass.says : 'it is missing'}`,
+      reason: 'RuntimePoolClassUnavailable',
+    });
   if (!o.pool && poolClass?.state === 'ready' && poolClass.compiled.frozen.image !== plan.image) {
     const message = `the class ${poolClass.name} has another image than this Task was bound to; create the Task again`;
     return settle('Failed', 'InvalidRuntimeProfile', message);
@@ -178,22 +222,58 @@ const queued: TaskRule = (o, now) => {
     admissionState === 'Accepting' &&
     activeInstance?.controllerEpoch === o.epoch &&
     observedGeneration === pool.metadata.generation;
-  const { held } = o;
-  if (admits && held && now < held.until)
-    return waiting(o, now, held.tries > 1 ? `the attempt could not begin: ${held.says}` : undefined, held.until);
-  if (admits) return { effect: { do: 'start' } };
+  if (admits) return turn(o, pool, now);
+  if (lifecycle === 'Serving' && isFull(pool)) return full(o, now);
   const open = lifecycle === 'Serving' && admissionState === 'Accepting';
   if (lifecycle !== undefined && !open && !onItsWay.includes(lifecycle))
-    return waiting(o, now, `waits for its pool: ${message ?? lifecycle}`);
+    return waiting(o, now, { because: `waits for its pool: ${message ?? lifecycle}`, reason: 'RuntimePoolUnavailable' });
   // What it waited for is over.
   if (o.task.status.message !== undefined) return { effect: { do: 'say', message: undefined } };
-  return waiting(o, now, undefined);
+  return waiting(o, now);
 };
+
+/** Slots are given in the order of the queue; only the first ones may reserve. Source: dispatch.md §4.1. */
+function turn(o: TaskObservation, pool: RuntimePool, now: number): TaskDecision {
+  const { held } = o;
+  if (held && now < held.until) {
+    const because = held.tries > 1 ? `the attempt could not begin: ${held.says}` : undefined;
+    return waiting(o, now, { because, reason: 'RuntimePoolUnavailable', until: held.until });
+  }
+  const free = freeSlots(pool, now);
+  if (free === 0) return full(o, now);
+  return placeOf(waitingOf(o.task), o.rivals, now) < free
+    ? { effect: { do: 'start' } }
+    : waiting(o, now, { until: now + turnLook });
+}
+
+function isFull({ status }: RuntimePool): boolean {
+  return status?.conditions?.some(({ type, reason }) => type === 'AdmissionReady' && reason === 'AtCapacity') === true;
+}
+
+/** A slot that is free again shows itself in the pool. */
+function full(o: TaskObservation, now: number): TaskDecision {
+  const since = waitingOf(o.task).queuedAt;
+  if (now < since + worthAWord) return waiting(o, now, { until: since + worthAWord });
+  return waiting(o, now, { because: 'waits for a free slot: its pool runs as many prompts as it may', reason: 'AtCapacity' });
+}
 
 /** Lifecycles from which a wanted pool comes to serve without anybody's help. */
 const onItsWay: readonly string[] = ['Starting', 'Stopped'];
 
-const rules: readonly TaskRule[] = [deleted, atWork, settled, late, unread, unbound, thawing, interrupted, unqueued, queued];
+const rules: readonly TaskRule[] = [
+  deleted,
+  atWork,
+  settled,
+  restored,
+  late,
+  crowded,
+  unread,
+  unbound,
+  thawing,
+  interrupted,
+  unqueued,
+  queued,
+];
 
 const beforeSubmission: readonly string[] = ['Queued', 'Reserved', 'SessionStarting', 'Planned'];
 
@@ -201,10 +281,19 @@ function settle(state: Ending['state'], reason: string, message: string): TaskDe
   return { effect: { do: 'settle', ending: { state, reason, message } } };
 }
 
+interface Wait {
+  /** @default what was said stays */
+  readonly because?: string | undefined;
+  readonly reason?: WaitReason;
+  /** @default the deadline of the Task */
+  readonly until?: number;
+}
+
 /** Says why, once, and comes back at the deadline or earlier. */
-function waiting(o: TaskObservation, now: number, because: string | undefined, until = Infinity): TaskDecision {
+function waiting(o: TaskObservation, now: number, { because, reason, until = Infinity }: Wait = {}): TaskDecision {
   const message = because === undefined ? undefined : cutBytes(neutral(because), longestMessage - longMark.length, longMark);
-  if (message !== undefined && o.task.status?.message !== message) return { effect: { do: 'say', message } };
+  if (message !== undefined && o.task.status?.message !== message)
+    return { effect: { do: 'say', message, ...(reason ? { reason } : {}) } };
   return { wait: Math.max(Math.min(deadlineOf(o), until) - now, 0) };
 }
 

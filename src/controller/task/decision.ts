@@ -9,6 +9,9 @@ export interface Ending {
   readonly message: string;
 }
 
+/** Why a Task waits, as its events say it. `AtCapacity` is the execution's reason too. */
+export type WaitReason = 'AtCapacity' | 'RuntimePoolUnavailable' | 'RuntimePoolClassUnavailable' | 'NamespaceTaskLimitReached';
+
 /** One thing to be done for a Task. */
 export type TaskEffect =
   | { readonly do: 'read-agent' }
@@ -18,11 +21,12 @@ export type TaskEffect =
   | { readonly do: 'take'; readonly plan: Plan }
   | { readonly do: 'bind'; readonly plan: Plan; readonly agent: Agent }
   | { readonly do: 'read-snapshot' }
+  | { readonly do: 'read-namespace' }
   /** Makes sure of the pool, and joins its queue. */
   | { readonly do: 'queue'; readonly recovered: boolean }
   | { readonly do: 'start' }
-  /** Tells why a Task waits; without a message, that it does not any more. */
-  | { readonly do: 'say'; readonly message: string | undefined }
+  /** Tells why a Task waits, in its status and once as an event; without a message, that it does not any more. */
+  | { readonly do: 'say'; readonly message: string | undefined; readonly reason?: WaitReason }
   | { readonly do: 'settle'; readonly ending: Ending }
   /** The prompt may have been sent by an earlier process: what it left on record decides, then what the instance says. */
   | { readonly do: 'settle-from-record' }

@@ -19,6 +19,8 @@ export interface TaskMemory {
   /** The stored snapshot that the binding names; without a body there is none, or another. */
   snapshot: { readonly id: string; readonly body: string | undefined } | undefined;
   thawed: Thawed | { readonly problem: Finding } | undefined;
+  /** UID of the namespace of a bound Task. */
+  namespaceUid: string | undefined;
   /** An attempt is under way in this process. */
   running: boolean;
   held: Held | undefined;
@@ -34,6 +36,7 @@ export function createTaskMemory(): TaskMemory {
     systemPrompt: undefined,
     snapshot: undefined,
     thawed: undefined,
+    namespaceUid: undefined,
     running: false,
     held: undefined,
     sessions: undefined,

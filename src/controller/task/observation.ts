@@ -1,6 +1,7 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { Agent, RuntimePool, Task } from '../../api/index.js';
 import type { Hosting } from '../../domain/admission/rule.js';
+import type { Waiting } from '../../domain/queue-order.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
 import type { ClassVerdict } from '../classes.js';
@@ -20,6 +21,12 @@ export interface TaskObservation {
   readonly frozen: 'unbound' | 'unread' | Thawed | { readonly problem: Finding };
   /** Of the plan's name, whoever made it. */
   readonly pool: RuntimePool | undefined;
+  /** Other Tasks that wait for a slot of that pool, and hold none. */
+  readonly rivals: readonly Waiting[];
+  /** Of the Task's namespace. `undefined` = there may be as many Tasks as one likes. */
+  readonly quota: Quota | undefined;
+  /** UID of the namespace as it is now. `undefined` = the server was not asked yet; only a bound Task asks. */
+  readonly namespaceUid: string | undefined;
   /** Epoch of this leadership. */
   readonly epoch: number;
   /** Milliseconds since 1970 at which it began. */
@@ -32,6 +39,15 @@ export interface TaskObservation {
   readonly lost: boolean;
   /** The session of an attempt that no process runs may still be there. `unreachable` = nothing can be asked of its instance now. */
   readonly leftSession: 'none' | 'reachable' | 'unreachable';
+}
+
+/** How many Tasks of a namespace may be under way at once. */
+export interface Quota {
+  readonly limit: number;
+  /** Other Tasks that were taken and are not settled. */
+  readonly taken: number;
+  /** Other Tasks that wait for a place. */
+  readonly waiting: readonly Waiting[];
 }
 
 /** States after which nothing is sent any more. */

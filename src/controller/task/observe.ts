@@ -1,15 +1,18 @@
 import type { ActiveInstance, Agent, RuntimePool, Task } from '../../api/index.js';
 import type { Hosting } from '../../domain/admission/rule.js';
 import { deployedIdentity } from '../../domain/deployed.js';
-import { labelKeys } from '../../domain/labels.js';
+import { finalizers, labelKeys } from '../../domain/labels.js';
+import { waitingOf } from '../../domain/queue-order.js';
+import type { Waiting } from '../../domain/queue-order.js';
 import { thaw } from '../../domain/thaw.js';
 import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
 import type { AuthMaterial } from '../pool/memory.js';
 import type { World } from '../world.js';
 import type { TaskMemory } from './memory.js';
-import type { TaskObservation } from './observation.js';
+import type { Quota, TaskObservation } from './observation.js';
 import { isSettled, mayHaveSent } from './observation.js';
+import { waitsForPlace } from './words.js';
 
 export interface TaskObserverOptions {
   readonly world: World;
@@ -19,6 +22,8 @@ export interface TaskObserverOptions {
   readonly epoch: number;
   /** Milliseconds since 1970. */
   readonly ledSince: number;
+  /** Tasks of one namespace that may be under way at once. @default as many as one likes */
+  readonly maxTasksPerNamespace?: number | undefined;
   /** Of the instance that a pool had in an epoch; `undefined` = not known in this process. */
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
 }
@@ -44,6 +49,9 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     poolClass: kind && classes.of(kind),
     frozen,
     pool,
+    rivals: rivalsOf(world, task, pool),
+    quota: quotaOf(options, task),
+    namespaceUid: memory.namespaceUid,
     epoch,
     ledSince: options.ledSince,
     running: memory.running,
@@ -51,6 +59,42 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     lost: memory.running && isLost(world, task),
     leftSession: !memory.running && (isSettled(task) || mayHaveSent(task)) ? leftSession(options, task) : 'none',
   };
+}
+
+/** Only who is queued itself, for an instance that takes work, has rivals. */
+function rivalsOf({ tasks }: World, task: Task, pool: RuntimePool | undefined): readonly Waiting[] {
+  if (task.status?.execution?.state !== 'Queued' || pool?.status?.admissionState !== 'Accepting') return [];
+  const holders = (pool.status.capacity?.reservations ?? []).map(({ taskUID }) => taskUID);
+  const { namespace, uid } = task.metadata;
+  return (tasks.list() as unknown as readonly Task[])
+    .filter(
+      ({ metadata, status }) =>
+        status?.execution?.state === 'Queued' &&
+        metadata.namespace === namespace &&
+        metadata.labels?.[labelKeys.taskPool] === pool.metadata.name &&
+        metadata.uid !== uid &&
+        metadata.deletionTimestamp === undefined &&
+        !holders.includes(metadata.uid ?? ''),
+    )
+    .map(waitingOf);
+}
+
+function quotaOf({ world, maxTasksPerNamespace: limit }: TaskObserverOptions, task: Task): Quota | undefined {
+  if (limit === undefined || isTaken(task)) return undefined;
+  const { namespace = '', uid } = task.metadata;
+  const others = (world.tasks.list() as unknown as readonly Task[]).filter(
+    (other) => other.metadata.namespace === namespace && other.metadata.uid !== uid && !isSettled(other),
+  );
+  const waits = waitsForPlace(namespace, limit);
+  return {
+    limit,
+    taken: others.filter(isTaken).length,
+    waiting: others.filter((other) => !isTaken(other) && other.status?.message === waits).map(waitingOf),
+  };
+}
+
+function isTaken({ metadata }: Task): boolean {
+  return metadata.finalizers?.includes(finalizers.task) === true;
 }
 
 /** A watch may lag behind the one of Tasks; an Agent that it does not know is asked for before a Task is refused for it. */

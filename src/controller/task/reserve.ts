@@ -12,6 +12,28 @@ export interface ReserveOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Slots of the one instance that nobody uses or holds. Source: workload.md §7.11. */
+export function freeSlots(pool: RuntimePool, now: number): number {
+  const held = pool.status?.capacity?.reservations ?? [];
+  return slotsLeft(
+    pool,
+    held.filter(({ expiresAt }) => Date.parse(expiresAt) > now),
+  );
+}
+
+/** A reservation is held until its session is gone: whoever is counted as resident is among the holders, unless an attempt left a session. */
+function slotsLeft({ spec, status }: RuntimePool, held: readonly PoolReservation[]): number {
+  const { residentSessions = 0, runningPrompts = 0, ...most } = status?.capacity ?? {};
+  const { maxResidentSessions = 1, maxRunningPrompts = 1 } = { ...spec.capacity, ...most };
+  const sessions = held.reduce((sum, { residentSlots }) => sum + residentSlots, 0);
+  const prompts = held.reduce((sum, { promptSlots }) => sum + promptSlots, 0);
+  const left = [
+    maxResidentSessions - Math.max(sessions, residentSessions),
+    maxRunningPrompts - Math.max(prompts, runningPrompts),
+  ];
+  return Math.max(Math.min(...left), 0);
+}
+
 /** Who a reservation is for. */
 export type Holder = Pick<PoolReservation, 'poolUID' | 'taskUID' | 'attempt' | 'controllerEpoch' | 'runtimeInstanceID'>;
 
@@ -40,17 +62,8 @@ export async function reserve(
       one.runtimeInstanceID === holder.runtimeInstanceID &&
       Date.parse(one.expiresAt) > now,
   );
-  const { maxResidentSessions = 1, maxRunningPrompts = 1, residentSessions = 0, runningPrompts = 0 } = capacity;
-  // A session is counted by the instance as well as by its reservation. What is used without one closes admission, or the instance refuses.
-  const sessions = Math.max(
-    residentSessions,
-    others.reduce((sum, { residentSlots }) => sum + residentSlots, 0),
-  );
-  const prompts = Math.max(
-    runningPrompts,
-    others.reduce((sum, { promptSlots }) => sum + promptSlots, 0),
-  );
-  if (sessions >= maxResidentSessions || prompts >= maxRunningPrompts || others.length >= 1000) return undefined;
+  const left = slotsLeft(pool, others);
+  if (left === 0 || others.length >= 1000) return undefined;
   const own: PoolReservation = {
     ...holder,
     residentSlots: 1,
@@ -58,8 +71,7 @@ export async function reserve(
     reservedAt: timestamp(now),
     expiresAt: timestamp(now + reservationLife),
   };
-  const full = sessions + 1 >= maxResidentSessions || prompts + 1 >= maxRunningPrompts;
-  return write(options, pool, [...others, own], full ? now : undefined);
+  return write(options, pool, [...others, own], left === 1 ? now : undefined);
 }
 
 /** Holds a slot for longer. `undefined` = it is not ours any more. */

@@ -4,6 +4,7 @@ import { routingRules, routingWithWorkspaceStatus } from './routing.js';
 import { wantsWorkspace } from './rule.js';
 import type { AdmissionInput, AdmissionRule } from './rule.js';
 import { shapeRules } from './shape.js';
+import { sizeRules } from './size.js';
 import { preflightRules, workspaceRules } from './workspace.js';
 
 type Gate = 'compatibility' | 'shape' | 'routing' | 'workspace' | 'preflight' | 'plan';
@@ -44,6 +45,7 @@ const gates: readonly GateTable[] = [
   },
   { gate: 'workspace', rules: workspaceRules, applies: wantsWorkspace, projection: () => 'workspace' },
   { gate: 'preflight', rules: preflightRules, applies: always, projection: () => 'execution', reason: 'InvalidWorkspace' },
+  { gate: 'plan', rules: sizeRules, applies: always, projection: () => 'execution', reason: 'InvalidRuntimeProfile' },
 ];
 
 /** Asks every gate in order and returns the first refusal; `undefined` = admitted. Pure. */

@@ -1,5 +1,4 @@
 import { slotOf } from '../binding.js';
-import { nameOf } from '../plan.js';
 import { isDnsLabel, isDnsSubdomain } from '../../lib/kubernetes-names.js';
 import { isBlank, isEmpty, notAvailable, providerOf, taskRule, workspaceOf } from './rule.js';
 import type { AdmissionInput, AdmissionRule } from './rule.js';
@@ -126,31 +125,11 @@ export const workspaceRules: readonly AdmissionRule[] = [
   ),
 ];
 
-/** Room for `-result` in the name of the ConfigMap that takes the answer. */
-const longestTaskName = 253 - '-result'.length;
-/** Bytes of a prompt that the protocol takes, less what else goes with it into one Secret. */
-const longestPrompt = 512 * 1024;
-
 /**
  * What the work needs beside the workspace. Refused as an execution failure with reason `InvalidWorkspace`.
  * Source: dispatch.md §2.6.
  */
 export const preflightRules: readonly AdmissionRule[] = [
-  taskRule(
-    'task-name',
-    'metadata.name',
-    `a name of at most ${longestTaskName} characters: its answer is stored as <name>-result`,
-    ({ task }) => task.metadata.name.length > longestTaskName,
-  ),
-  {
-    id: 'prompt-size',
-    check: ({ task }) => {
-      const size = Buffer.byteLength(task.spec.prompt ?? '');
-      return size > longestPrompt
-        ? { at: nameOf('Task', task), field: 'spec.prompt', found: `${size} bytes`, allowed: `at most ${longestPrompt} bytes` }
-        : undefined;
-    },
-  },
   taskRule(
     'write-intent',
     'spec.workspace.intent',

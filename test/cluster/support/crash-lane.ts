@@ -207,6 +207,7 @@ async function orderFor({ namespaces }: Installation): Promise<Order> {
     apiPort: 8080,
     probePort: 0,
     idlePoolTtl,
+    maxTasksPerNamespace: 0,
     defaultProvider: 'agent-sandbox',
     gates: { agentSandbox: true, workspaceDispatch: true },
     version: 'crashes',

@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Agent, RuntimePool, Task } from '../../../src/api/index.js';
+import { waitingOf } from '../../../src/domain/queue-order.js';
+import type { Waiting } from '../../../src/domain/queue-order.js';
 import { decide } from '../../../src/controller/task/decide.js';
 import type { TaskDecision } from '../../../src/controller/task/decision.js';
 import type { TaskObservation } from '../../../src/controller/task/observation.js';
@@ -166,7 +168,7 @@ describe('a Task that is not bound', () => {
 
   test('waits five seconds for a class that may be applied together with it, then is refused', () => {
     const missing = { state: 'missing', says: 'there is no RuntimePoolClass for codex/standard' } as const;
-    expect(decide(seen(newTask(), { poolClass: missing }), created + 4_999)).toEqual({ wait: 1_000 });
+    expect(decide(seen(newTask(), { poolClass: missing }), created + 4_999)).toEqual({ wait: 1 });
     expect(decide(seen(newTask(), { poolClass: missing }), created + 5_000).effect).toMatchObject({
       do: 'refuse',
       refusal: { gate: 'plan', reason: 'InvalidRuntimeProfile', finding: { allowed: 'a class for codex/standard' } },
@@ -176,7 +178,11 @@ describe('a Task that is not bound', () => {
   test.each(['drifted', 'ambiguous', 'invalid'] as const)('waits for a class that is %s, and says why once', (state) => {
     const poolClass = { state, says: 'look here' } as const;
     const message = 'the class cannot be used: look here';
-    expect(decide(seen(newTask(), { poolClass }), soon).effect).toEqual({ do: 'say', message });
+    expect(decide(seen(newTask(), { poolClass }), soon).effect).toEqual({
+      do: 'say',
+      message,
+      reason: 'RuntimePoolClassUnavailable',
+    });
     const told = { ...newTask(), status: { message } };
     expect(decide(seen(told, { poolClass }), soon)).toEqual({ wait: 30 * 60_000 - 10_000 });
   });
@@ -203,14 +209,17 @@ describe('a Task that is not bound', () => {
     const named = (length: number) => newTask({}, { name: 'a'.repeat(length) });
     expect(decide(seen(named(247)), soon).effect).toMatchObject({
       do: 'refuse',
-      refusal: { gate: 'preflight', rule: 'task-name' },
+      refusal: { gate: 'plan', rule: 'task-name', projection: 'execution', reason: 'InvalidRuntimeProfile' },
     });
     expect(verb(decide(seen(named(246)), soon))).toBe('take');
   });
 
   test('is refused when what would be frozen does not fit one Secret', () => {
     const refused = (prompt: string) => decide(seen(newTask({ prompt })), soon).effect;
-    expect(refused('x'.repeat(512 * 1024 + 1))).toMatchObject({ do: 'refuse', refusal: { rule: 'prompt-size' } });
+    expect(refused('x'.repeat(512 * 1024 + 1))).toMatchObject({
+      do: 'refuse',
+      refusal: { gate: 'plan', rule: 'prompt-size', reason: 'InvalidRuntimeProfile' },
+    });
     expect(refused('\u0001'.repeat(400 * 1024))).toMatchObject({
       do: 'refuse',
       refusal: { gate: 'plan', finding: { field: 'spec' } },
@@ -301,7 +310,11 @@ describe('after a restart of the controller, an attempt in state', () => {
       { pool: undefined, poolClass: { state: 'drifted', says: 'look' } },
       inState(bound.task, { state: 'SessionStarting' }),
     );
-    expect(decide(o, soon).effect).toEqual({ do: 'say', message: 'the class cannot be used: look' });
+    expect(decide(o, soon).effect).toEqual({
+      do: 'say',
+      message: 'the class cannot be used: look',
+      reason: 'RuntimePoolClassUnavailable',
+    });
   });
 });
 
@@ -323,7 +336,11 @@ describe('a Task is queued', () => {
 
   test('not for a pool that is being deleted', () => {
     const pool = with_(poolOf(bound.plan), {}, { deletionTimestamp: at(soon) });
-    expect(decide(served({ pool }), soon).effect).toEqual({ do: 'say', message: 'the pool of this Task is being deleted' });
+    expect(decide(served({ pool }), soon).effect).toEqual({
+      do: 'say',
+      message: 'the pool of this Task is being deleted',
+      reason: 'RuntimePoolUnavailable',
+    });
   });
 
   test('not for a pool of another plan, which may be replaced', () => {
@@ -378,17 +395,21 @@ describe('a queued Task', () => {
   test.each(['Degraded', 'Ambiguous'] as const)('tells once that its pool is %s', (lifecycle) => {
     const degraded = with_(pool, { lifecycle, message: 'the Pod cannot be scheduled' });
     const message = 'waits for its pool: the Pod cannot be scheduled';
-    expect(decide(served({ pool: degraded }), soon).effect).toEqual({ do: 'say', message });
+    expect(decide(served({ pool: degraded }), soon).effect).toEqual({ do: 'say', message, reason: 'RuntimePoolUnavailable' });
     expect(verb(decide(served({ pool: degraded }, inState(bound.task, {}, { message })), soon))).toBe('wait');
   });
 
   test.each([
-    ['Serving', 'Closed', 'the instance is at capacity'],
+    ['Serving', 'Closed', 'the provider is switched off'],
     ['Draining', 'Draining', 'the instance is draining'],
     ['Stopping', 'Closed', 'the sandbox is being deleted'],
   ] as const)('tells what a pool says that is %s and %s', (lifecycle, admissionState, message) => {
     const closed = with_(pool, { lifecycle, admissionState, message });
-    expect(decide(served({ pool: closed }), soon).effect).toEqual({ do: 'say', message: `waits for its pool: ${message}` });
+    expect(decide(served({ pool: closed }), soon).effect).toEqual({
+      do: 'say',
+      message: `waits for its pool: ${message}`,
+      reason: 'RuntimePoolUnavailable',
+    });
   });
 
   test('says nothing any more once what it waited for is over', () => {
@@ -405,7 +426,85 @@ describe('a queued Task', () => {
     expect(decide(served({ held: held(2) }), soon).effect).toEqual({
       do: 'say',
       message: 'the attempt could not begin: no answer within 30000 ms',
+      reason: 'RuntimePoolUnavailable',
     });
     expect(decide(served({ held: held(2) }), soon + 4_000).effect).toEqual({ do: 'start' });
+  });
+});
+
+describe('a Task that was restored from a copy', () => {
+  const { task } = bound;
+  const otherUid = { ...task, metadata: { ...task.metadata, uid: 'another-uid' } };
+
+  test('has the UID of its namespace read before anything is done for it', () => {
+    expect(decide(served({ namespaceUid: undefined }), soon).effect).toEqual({ do: 'read-namespace' });
+  });
+
+  test.each([
+    ['under another UID', served({}, otherUid), 'its binding belongs to the Task'],
+    ['into another namespace', served({ namespaceUid: 'another' }), 'its binding belongs to the namespace ns-uid'],
+  ])('%s fails, and says so', (_, o, says) => {
+    const found = ending(decide(o, soon));
+    expect(found).toMatchObject({ state: 'Failed', reason: 'RestoreIdentityChanged' });
+    expect(found?.message).toContain(says);
+  });
+
+  test('after its prompt may have been sent has an unknown outcome', () => {
+    const running = inState(otherUid, { state: 'Running' });
+    expect(ending(decide(served({}, running), soon))).toMatchObject({
+      state: 'OutcomeUnknown',
+      reason: 'RestoreIdentityChanged',
+    });
+  });
+});
+
+describe('where a namespace may have two Tasks under way', () => {
+  const quota = (taken: number, waiting: readonly Waiting[] = []) => ({ limit: 2, taken, waiting });
+  const says = 'namespace team-a has as many Tasks under way as it may have at once (2)';
+
+  test('the third waits, says why once, and looks again after ten seconds', () => {
+    const first = decide(seen(newTask(), { quota: quota(2) }), soon);
+    expect(first.effect).toMatchObject({
+      do: 'say',
+      reason: 'NamespaceTaskLimitReached',
+      message: expect.stringContaining(says),
+    });
+    const message = first.effect?.do === 'say' ? (first.effect.message ?? '') : '';
+    expect(decide(seen({ ...newTask(), status: { message } }, { quota: quota(2) }), soon)).toEqual({ wait: 10_000 });
+  });
+
+  test('one that is free is for whoever is first in the queue', () => {
+    const mine = newTask();
+    const older = { ...waitingOf(mine), uid: 'older', queuedAt: created - 1_000, createdAt: created - 1_000 };
+    const younger = { ...waitingOf(mine), uid: 'younger', queuedAt: created + 1_000, createdAt: created + 1_000 };
+    expect(verb(decide(seen(mine, { quota: quota(1, [older]) }), soon))).toBe('say');
+    expect(verb(decide(seen(mine, { quota: quota(1, [younger]) }), soon))).toBe('take');
+  });
+
+  test('one that was bound before is not held up', () => {
+    expect(verb(decide(served({ quota: quota(9) }), soon))).toBe('start');
+  });
+});
+
+describe('a slot that several Tasks wait for', () => {
+  const mine = waitingOf(bound.task);
+  const rival = (change: Partial<Waiting>): Waiting => ({ ...mine, uid: 'rival', ...change });
+
+  test.each([
+    ['has a higher priority', rival({ priority: 900 })],
+    ['waits for longer', rival({ queuedAt: mine.queuedAt - 1_000 })],
+  ])('is left to one that %s, for a second', (_, one) => {
+    expect(decide(served({ rivals: [one] }), soon)).toEqual({ wait: 1_000 });
+  });
+
+  test('is taken before one that comes later in the queue', () => {
+    expect(verb(decide(served({ rivals: [rival({ priority: 100 })] }), soon))).toBe('start');
+  });
+
+  test('is said to be waited for when there is none, after two seconds, with a reason of its own', () => {
+    const full = with_(poolOf(bound.plan), { capacity: { maxResidentSessions: 1, maxRunningPrompts: 1, residentSessions: 1 } });
+    const queuedAt = mine.queuedAt;
+    expect(decide(served({ pool: full }), queuedAt + 1_500)).toEqual({ wait: 500 });
+    expect(decide(served({ pool: full }), queuedAt + 2_000).effect).toMatchObject({ do: 'say', reason: 'AtCapacity' });
   });
 });
