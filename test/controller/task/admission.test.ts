@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { agentKind, taskKind, validate, withDefaults } from '../../../src/api/index.js';
+import type { Agent, Manifest, Task, TaskStatus } from '../../../src/api/index.js';
+import { InputError } from '../../../src/cli/files.js';
+import { plan } from '../../../src/cli/plan.js';
+import type { PlanResult } from '../../../src/cli/plan-result.js';
+import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
+import { available } from '../../../src/domain/available.js';
+import { systemClock } from '../../../src/kube/clock.js';
+import { at, epoch, readyClass, worldOf } from '../../support/controlled-task.js';
+import { memoryClient } from '../../support/memory-client.js';
+import { agent as anAgent, poolClass, task as aTask } from '../../support/objects.js';
+import { readVectors } from '../../support/vectors.js';
+import type { Vector } from '../../support/vectors.js';
+
+/** Whoever asks before, by `plan`, and whoever asks the controller, gets the same answer: every row of the admission table through both. */
+
+interface Flags {
+  readonly agentSandboxEnabled: boolean;
+  readonly acpWorkspaceDispatchEnabled: boolean;
+  readonly executionWorkspaceDefaultProvider: string;
+}
+interface Row {
+  readonly name: string;
+  readonly task: Task;
+  readonly agent: Agent;
+  readonly flags: Flags;
+}
+
+const { vectors } = readVectors<{ vectors: Vector<{ task: Task; agent: Agent | null; flags: Flags }, object>[] }>('admission');
+const on: Flags = {
+  agentSandboxEnabled: true,
+  acpWorkspaceDispatchEnabled: true,
+  executionWorkspaceDefaultProvider: 'agent-sandbox',
+};
+const workspace = { enabled: true, provider: 'agent-sandbox', reusePolicy: 'none', cleanupPolicy: 'delete' } as const;
+const model = { model: { name: 'gpt-5' } };
+
+/** What the table of the reference has no row for. */
+const ours: readonly Row[] = [
+  { name: 'a Task without a workspace', task: aTask({ execution: {} }), agent: anAgent(), flags: on },
+  { name: 'a model that is not named', task: aTask(), agent: anAgent({ model: {} }), flags: on },
+  { name: 'a kind of agent without a class', task: aTask(), agent: anAgent({ runtime: { type: 'claude' } }), flags: on },
+  { name: 'a name that leaves no room for its answer', task: named('a'.repeat(247)), agent: anAgent(), flags: on },
+  { name: 'a prompt that is too long', task: aTask({ prompt: 'x'.repeat(512 * 1024 + 1) }), agent: anAgent(), flags: on },
+  { name: 'write intent', task: aTask({ workspace: { intent: 'write' } }), agent: anAgent(), flags: on },
+  { name: 'a repository', task: aTask({ workspace: { gitRepo: 'https://github.com/a/b' } }), agent: anAgent(), flags: on },
+  {
+    name: 'a tool that only local processes have',
+    task: aTask({ agentRuntime: { allowedTools: ['code_exec'] } }),
+    agent: anAgent(),
+    flags: on,
+  },
+  {
+    name: 'a provider without switches',
+    task: aTask({ execution: { workspace } }),
+    agent: anAgent(model),
+    flags: { ...on, agentSandboxEnabled: false },
+  },
+  {
+    name: 'a workspace without dispatch',
+    task: aTask({ execution: { workspace } }),
+    agent: anAgent(model),
+    flags: { ...on, acpWorkspaceDispatchEnabled: false },
+  },
+];
+
+function named(name: string): Task {
+  const task = aTask();
+  return { ...task, metadata: { ...task.metadata, name } };
+}
+
+const rows: readonly Row[] = [
+  // Whatever the API server has stored has an Agent that can be named, and a UID.
+  ...vectors.flatMap(({ name, input: { task, agent, flags } }) =>
+    agent && task.metadata.uid !== undefined && task.metadata.uid !== '' ? [{ name, task, agent, flags }] : [],
+  ),
+  ...ours,
+];
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'admission-'));
+  writeFileSync(path.join(folder, 'class.json'), JSON.stringify(classObject()));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function classObject(): object {
+  const { digest, name } = readyClass;
+  const spec = { ...poolClass(), approvedDigests: [digest] };
+  return { apiVersion: 'core.orka.ai/v1alpha1', kind: 'RuntimePoolClass', metadata: { name, namespace: 'orka-system' }, spec };
+}
+
+/** What `plan -o json` says; an error in place of a verdict when it cannot read the input. */
+function planned({ task, agent, flags }: Row): Pick<PlanResult, 'verdict' | 'status' | 'pool'> | 'unreadable' {
+  const file = path.join(folder, 'input.json');
+  writeFileSync(file, [task, agent].map((object) => JSON.stringify(object)).join('\n---\n'));
+  let text = '';
+  const write = process.stdout.write.bind(process.stdout);
+  const code = process.exitCode;
+  process.stdout.write = (chunk: string) => (text += chunk) !== '';
+  try {
+    plan({
+      filename: [file],
+      platform: path.join(folder, 'none.yaml'),
+      class: path.join(folder, 'class.json'),
+      output: 'json',
+      agentSandboxEnabled: String(flags.agentSandboxEnabled),
+      acpWorkspaceDispatchEnabled: String(flags.acpWorkspaceDispatchEnabled),
+      executionWorkspaceDefaultProvider: flags.executionWorkspaceDefaultProvider,
+    });
+    return JSON.parse(text) as PlanResult;
+  } catch (error) {
+    if (text !== '') throw error;
+    if (!(error instanceof InputError)) throw error;
+    return 'unreadable';
+  } finally {
+    process.stdout.write = write;
+    process.exitCode = code;
+  }
+}
+
+/** What the controller makes of the same objects, and what it wrote. */
+async function controlled({ task, agent, flags }: Row) {
+  const client = memoryClient();
+  client.put(agent);
+  const created = Date.now() - 60_000;
+  const asStored = withDefaults(taskKind, task as never);
+  client.put({ ...asStored, metadata: { ...task.metadata, creationTimestamp: at(Math.floor(created / 1000) * 1000) } });
+  const reconciler = createTaskReconciler({
+    client,
+    world: worldOf(client),
+    classes: {
+      of: (kind) => (kind === 'codex' ? readyClass : { state: 'missing', says: 'none' }),
+      statusChange: () => undefined,
+    },
+    hosting: {
+      agentSandboxEnabled: flags.agentSandboxEnabled,
+      workspaceDispatchEnabled: flags.acpWorkspaceDispatchEnabled,
+      defaultProvider: flags.executionWorkspaceDefaultProvider,
+      available,
+    },
+    manager: 'test',
+    epoch,
+    ledSince: created,
+    clock: systemClock,
+    runtimeNamespace: 'orka-runtimes',
+    record: () => undefined,
+    namespaceUid: () => Promise.resolve('ns-uid'),
+    credentialsOf: () => undefined,
+    lookAgain: () => undefined,
+    again: () => undefined,
+    onError: () => undefined,
+    onStep: () => undefined,
+    metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined },
+    signal: new AbortController().signal,
+  });
+  const { namespace = '', name } = task.metadata;
+  await reconciler.reconcile(`${namespace}/${name}`, new AbortController().signal);
+  const stored = [...client.stored.values()];
+  return {
+    task: stored.find(({ kind }) => kind === 'Task') as unknown as Task,
+    kinds: stored.map(({ kind }) => kind).sort(),
+    writes: client.asked.filter((one) => !one.startsWith('GET')),
+    pool: stored.find(({ kind }) => kind === 'RuntimePool'),
+  };
+}
+
+/** Without what only the moment knows. */
+function timeless(status: TaskStatus | undefined): unknown {
+  const times = ['lastTransitionTime', 'lastUpdateTime', 'completionTime', 'startTime'];
+  return JSON.parse(JSON.stringify(status ?? {}, (name, value: unknown) => (times.includes(name) ? undefined : value)));
+}
+
+describe('plan and controller say the same of', () => {
+  const unread: string[] = [];
+
+  test.each(rows.map((row) => ({ ...row })))('$name', async (row) => {
+    const said = planned(row);
+    if (said === 'unreadable') {
+      unread.push(row.name);
+      return;
+    }
+    const done = await controlled(row);
+    if (said.verdict === 'refused') {
+      expect(done.task.status).toMatchObject({ phase: 'Failed' });
+      expect(timeless(done.task.status)).toEqual(timeless(said.status));
+      expect(done.writes).toEqual([`PATCH tasks/${row.task.metadata.name}/status`]);
+      expect(done.kinds).toEqual(['Agent', 'Task']);
+      return;
+    }
+    expect(done.pool?.metadata.name).toBe(said.pool?.name);
+    expect(done.task.status).toMatchObject({
+      phase: 'Pending',
+      execution: { state: 'Queued', runtimePoolName: said.pool?.name },
+    });
+    expect(done.task.status?.executionWorkspace?.reason).toBe(said.status.executionWorkspace?.reason);
+  });
+
+  test('and what plan cannot read, the API server does not take either', () => {
+    expect(unread).toEqual([
+      'accepted-empty-on-detach',
+      'A-cleanup-unknown',
+      'A-before-B-cleanup-unknown-beats-templateRef',
+      '0-runtime-type-unknown',
+    ]);
+    for (const { task, agent } of rows.filter(({ name }) => unread.includes(name)))
+      expect([...validate(taskKind, task), ...validate(agentKind, agent)]).not.toEqual([]);
+  });
+});
+
+test('the table is not empty', () => {
+  expect(rows.length).toBeGreaterThan(60);
+});
