@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { agentKind, taskKind, validate, withDefaults } from '../../../src/api/index.js';
-import type { Agent, Manifest, Task, TaskStatus } from '../../../src/api/index.js';
+import type { Agent, Task, TaskStatus } from '../../../src/api/index.js';
 import { InputError } from '../../../src/cli/files.js';
 import { plan } from '../../../src/cli/plan.js';
 import type { PlanResult } from '../../../src/cli/plan-result.js';
