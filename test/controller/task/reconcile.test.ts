@@ -280,6 +280,24 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     expect((await status()).sessions ?? []).toEqual([]);
   });
 
+  test.each(['Agent', 'Task', 'class'] as const)('runs with what it was bound to, whatever becomes of its %s', async (edited) => {
+    const boundClass = { ...readyClass, compiled: { ...readyClass.compiled, spec } };
+    let ready = true;
+    const classes = {
+      of: () => (ready ? boundClass : ({ state: 'drifted', says: 'it was edited' } as const)),
+      statusChange: () => undefined,
+    };
+    const it = await queued('say OK', controlled({ classes }));
+    const task = it.task()!;
+    if (edited === 'Agent') it.client.put({ ...coder, spec: { ...coder.spec, model: { name: 'another' } } });
+    if (edited === 'Task') it.client.put({ ...task, spec: { ...task.spec, prompt: 'wait', agentRef: { name: 'nobody' } } });
+    if (edited === 'class') ready = false;
+    await it.until('Succeeded');
+    await it.reconciler.idle();
+    const result = it.client.at('ConfigMap', 't1-result') as { readonly data?: { readonly result?: string } } | undefined;
+    expect(result?.data?.result).toBe('OK');
+  });
+
   test('whose Pod is gone while it runs is told so at once', async () => {
     const it = await queued('wait');
     await it.until('Running');
