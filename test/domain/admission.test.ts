@@ -198,3 +198,10 @@ test('a long message is cut at 1024 bytes, between characters, and marked', () =
   expect(Buffer.byteLength(message.replace('...<truncated>', ''))).toBeLessThanOrEqual(1024);
   expect(message.endsWith('é...<truncated>')).toBe(true);
 });
+
+test('a variable that is refused is named without its value', () => {
+  const flags = { agentSandboxEnabled: true, workspaceDispatchEnabled: true, defaultProvider: 'agent-sandbox', available };
+  const refusal = admit({ task: task({ env: [{ name: 'API_KEY', value: 'sk-1234' }] }), agent: agent(), hosting: flags });
+  expect(refusal?.finding).toMatchObject({ field: 'spec.env', found: ['API_KEY'] });
+  expect(JSON.stringify(refusal)).not.toContain('sk-1234');
+});

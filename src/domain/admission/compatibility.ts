@@ -57,12 +57,15 @@ export const compatibilityRules: readonly AdmissionRule[] = [
   }),
   agentRule('provider-ref', 'spec.providerRef', 'nothing beside spec.runtime', ({ spec }) => spec.providerRef !== undefined),
   agentRule('model-provider', 'spec.model.provider', 'nothing beside spec.runtime', ({ spec }) => !isBlank(spec.model?.provider)),
-  taskRule(
-    'task-env',
-    'spec.env',
-    'no variables: the environment of a session is fixed',
-    ({ task }) => (task.spec.env ?? []).length > 0,
-  ),
+  {
+    id: 'task-env',
+    check: ({ task }) => {
+      const names = (task.spec.env ?? []).map(({ name }) => name);
+      // A value may be a credential; a status is read by many.
+      const allowed = 'no variables: the environment of a session is fixed';
+      return names.length > 0 ? { at: nameOf('Task', task), field: 'spec.env', found: names, allowed } : undefined;
+    },
+  },
   agentRule(
     'approval-tools',
     'spec.coordination.approvalRequiredTools',
