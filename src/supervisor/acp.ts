@@ -80,8 +80,9 @@ export function createAcpConnection(
     }
     return new Promise((resolve, reject) => {
       stdin.write(line, (error) => {
-        if (error) reject(gone());
-        else resolve();
+        if (!error) resolve();
+        // Who cannot be written to is about to be known to have ended, and how.
+        else void leave(lastWords).then(() => reject(end ?? gone()));
       });
     });
   }
@@ -154,7 +155,7 @@ export function createAcpConnection(
     await pause(lastWords);
     close(gone(how));
   });
-  stdout.once('close', () => void leave(lastWords / 4));
+  stdout.once('close', () => void leave(lastWords));
   stdout.on('error', ignore);
   // What it wrote before it stopped reading may be its answer.
   stdin.on('error', () => void pause(lastWords).then(async () => leave(0)));
