@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-import { Failure, describe } from './failure.js';
+import { Failure } from './failure.js';
 import { step } from './progress.js';
 import { count, requestsOf } from './support/audit.js';
 import { eventually } from './support/eventually.js';
@@ -17,6 +17,7 @@ import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './s
 import { benchPools, wanting } from './support/pool-bench.js';
 import { createWanting, removeWanting } from './support/pools.js';
 import { startTimeline, steps } from './support/timeline.js';
+import { runProgram } from './support/program.js';
 import { table } from './table.js';
 
 const usage = `usage: node test/cluster/bench.js
@@ -440,16 +441,4 @@ async function main() {
   }
 }
 
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-  process.once(signal, () => {
-    console.error('\ninterrupted: running it again cleans up first');
-    process.exit(130);
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`\n${describe(error)}`);
-  process.exitCode = 1;
-}
+await runProgram(main);

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-import { Failure, describe } from './failure.js';
+import { Failure } from './failure.js';
 import { step } from './progress.js';
 import { count, requestsOf } from './support/audit.js';
 import { eventually } from './support/eventually.js';
@@ -12,6 +12,7 @@ import { applyObjects } from './support/first-task.js';
 import { applyKinds, ensureProxyToken, install, leftovers, synthesize, uninstall } from './support/installation.js';
 import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './support/own-cluster.js';
 import { createWanting, letWant, poolsOf, removeWanting, watchPools } from './support/pools.js';
+import { runProgram } from './support/program.js';
 import { table } from './table.js';
 
 const usage = `usage: node test/cluster/churn.js
@@ -163,16 +164,4 @@ async function main() {
   }
 }
 
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-  process.once(signal, () => {
-    console.error('\ninterrupted: running it again cleans up first');
-    process.exit(130);
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`\n${describe(error)}`);
-  process.exitCode = 1;
-}
+await runProgram(main);

@@ -13,6 +13,7 @@ import { ensureProxyToken, install, leftovers, removeTasks, synthesize, uninstal
 import { modelRequests, startModel, stopModel } from './support/model.js';
 import { adminOf, buildImages, ownCluster, refuseForeignTasks, requireOwnCluster } from './support/own-cluster.js';
 import { watch } from './support/watch.js';
+import { runProgram } from './support/program.js';
 import { table } from './table.js';
 
 /** @typedef {import('./support/model.js').Kubectl} Kubectl */
@@ -267,16 +268,4 @@ async function look(kubectl, { namespaces, deployment }) {
   ].join('\n');
 }
 
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-  process.once(signal, () => {
-    console.error('\ninterrupted: running the demo again cleans up first');
-    process.exit(130);
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`\n${messageOf(error)}`);
-  process.exitCode = 1;
-}
+await runProgram(main, { what: 'the demo', tell: messageOf });

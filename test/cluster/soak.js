@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 import { component } from './components.js';
-import { Failure, describe } from './failure.js';
+import { Failure } from './failure.js';
 import { differences, snapshot } from './leftovers.js';
 import { end, running } from './processes.js';
 import { step } from './progress.js';
@@ -22,6 +22,7 @@ import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './s
 import { killIn } from './support/sandbox-processes.js';
 import { planSoak } from './support/soak-plan.js';
 import { watch } from './support/watch.js';
+import { runProgram } from './support/program.js';
 import { table } from './table.js';
 import { ensure } from './up.js';
 
@@ -426,16 +427,4 @@ async function main() {
   console.log(`\nseed ${seed}: every Task ended, no prompt ran twice, and nothing is left.`);
 }
 
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-  process.once(signal, () => {
-    console.error('\ninterrupted: running it again cleans up first');
-    process.exit(130);
-  });
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`\n${describe(error)}`);
-  process.exitCode = 1;
-}
+await runProgram(main);

@@ -9,7 +9,7 @@ import { isQuiescent, isStrictlyGoverned } from '../../src/harness/introspection
 import { processesOf } from '../../src/supervisor/processes.js';
 import { codexModules, shareModules } from '../support/codex.js';
 import { eventuallyAnswers } from '../support/eventually.js';
-import { collect, deltaOrder, taskOrders } from '../support/harness-orders.js';
+import { deltaOrder, runPrompt, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
 import { codexAgent, startRealSupervisor } from '../support/real-supervisor.js';
 import type { RealSupervisor } from '../support/real-supervisor.js';
@@ -169,22 +169,8 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
   }, 60_000);
 });
 
-async function prompt(
-  { client }: RealSupervisor,
-  fence: Fence,
-  task: TaskOrders,
-  text = 'Do it',
-): Promise<readonly PromptEvent[]> {
-  const lease = task.lease();
-  const { limits } = await client.capabilities();
-  const stream = await client.prompt(task.operation('start-prompt', fence, { prompt: true }), {
-    runtimeSessionID: task.runtimeSessionID,
-    lease,
-    mcpAuthorization: task.authorization(lease),
-    input: { content: [{ type: 'text', text }] },
-    limits,
-  });
-  return collect(stream);
+function prompt({ client }: RealSupervisor, fence: Fence, task: TaskOrders, text = 'Do it'): Promise<readonly PromptEvent[]> {
+  return runPrompt(client, fence, task, text);
 }
 
 function expectNoSecret({ delivery }: RealSupervisor, text: string): void {

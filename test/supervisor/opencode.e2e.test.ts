@@ -6,7 +6,7 @@ import type { PromptEvent } from '../../src/harness/events.js';
 import type { Fence } from '../../src/harness/fence.js';
 import { processesOf } from '../../src/supervisor/processes.js';
 import { eventuallyAnswers } from '../support/eventually.js';
-import { collect, deltaOrder, taskOrders } from '../support/harness-orders.js';
+import { deltaOrder, runPrompt, taskOrders } from '../support/harness-orders.js';
 import type { Policy, TaskOrders } from '../support/harness-orders.js';
 import { openCodeProgram, shareProgram } from '../support/opencode.js';
 import { startRealSupervisor } from '../support/real-supervisor.js';
@@ -53,18 +53,7 @@ suite(`a real supervisor with a real OpenCode${reason === undefined ? '' : ` (sk
     return task;
   }
 
-  async function prompt(task: TaskOrders, text: string): Promise<readonly PromptEvent[]> {
-    const lease = task.lease();
-    const { limits } = await it.client.capabilities();
-    const stream = await it.client.prompt(task.operation('start-prompt', fence, { prompt: true }), {
-      runtimeSessionID: task.runtimeSessionID,
-      lease,
-      mcpAuthorization: task.authorization(lease),
-      input: { content: [{ type: 'text', text }] },
-      limits,
-    });
-    return collect(stream);
-  }
+  const prompt = (task: TaskOrders, text: string) => runPrompt(it.client, fence, task, text);
 
   async function end(task: TaskOrders, events: readonly PromptEvent[]): Promise<string> {
     const operation = task.operation('workspace-delta', fence, { prompt: true });

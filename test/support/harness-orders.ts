@@ -7,7 +7,7 @@ import {
 } from '../../src/domain/digests.js';
 import { agentConfigurationDigest, profileDigest } from '../../src/domain/profile.js';
 import type { AgentConfiguration, RuntimeProfile } from '../../src/domain/profile.js';
-import type { PromptStream } from '../../src/harness/client.js';
+import type { HarnessClient, PromptStream } from '../../src/harness/client.js';
 import type { DeltaOrder } from '../../src/harness/deltas.js';
 import type { PromptEvent } from '../../src/harness/events.js';
 import type { Fence } from '../../src/harness/fence.js';
@@ -180,4 +180,23 @@ export async function collect(stream: PromptStream): Promise<readonly PromptEven
   const events: PromptEvent[] = [];
   for await (const event of stream.events) events.push(event);
   return events;
+}
+
+/** Sends a prompt with what the supervisor advertises, and reads its events to the end. */
+export async function runPrompt(
+  client: HarnessClient,
+  fence: Fence,
+  task: TaskOrders,
+  text: string,
+): Promise<readonly PromptEvent[]> {
+  const lease = task.lease();
+  const { limits } = await client.capabilities();
+  const stream = await client.prompt(task.operation('start-prompt', fence, { prompt: true }), {
+    runtimeSessionID: task.runtimeSessionID,
+    lease,
+    mcpAuthorization: task.authorization(lease),
+    input: { content: [{ type: 'text', text }] },
+    limits,
+  });
+  return collect(stream);
 }

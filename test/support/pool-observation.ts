@@ -46,15 +46,16 @@ export function storedPool(poolClass = classSpec, digestOfClass = digest, family
 
 const pool = storedPool();
 const { profile } = pool.spec.runtime;
+const identity = {
+  namespace: pool.metadata.namespace ?? '',
+  name: pool.metadata.name,
+  uid: 'pool-uid-1',
+  generation: 1,
+  trustNamespace: pool.spec.trustDomain.namespace,
+  profile,
+};
 const facts = resolveFacts(
-  {
-    namespace: pool.metadata.namespace ?? '',
-    name: pool.metadata.name,
-    uid: 'pool-uid-1',
-    generation: 1,
-    trustNamespace: pool.spec.trustDomain.namespace,
-    profile,
-  },
+  identity,
   { controllerEpoch: epoch, tokenGeneration },
   {
     authSecret: { random: 'a'.repeat(24) },
@@ -376,22 +377,7 @@ export const reservedBy = (expiresIn: number): Change =>
   });
 
 const plainFacts = ([0, 1] as const).map((replicas) =>
-  instantiate(
-    compiled,
-    resolveFacts(
-      {
-        namespace: pool.metadata.namespace ?? '',
-        name: pool.metadata.name,
-        uid: 'pool-uid-1',
-        generation: 1,
-        trustNamespace: pool.spec.trustDomain.namespace,
-        profile,
-      },
-      { controllerEpoch: epoch, tokenGeneration },
-      { replicas },
-    ),
-    compiled.frozen,
-  ),
+  instantiate(compiled, resolveFacts(identity, { controllerEpoch: epoch, tokenGeneration }, { replicas }), compiled.frozen),
 );
 const [atZero, atOne] = plainFacts.map(({ workload }) => workload[0]!) as [Manifest, Manifest];
 export const plainRendered = { ...plainFacts[0]!, claim: atOne };
