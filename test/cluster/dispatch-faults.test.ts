@@ -97,7 +97,7 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
   },
   wanted: {
     'network cut': [
-      { state: 'SessionStarting', ends: unsent, within: 120 },
+      { state: 'SessionStarting', ends: unsent, within: 200 },
       { state: 'Submitting', prompt: hold, ends: unknown, within: 200 },
       { state: 'Running', ends: unknown, within: 200 },
       { state: 'Settling', ends: looked },
@@ -111,14 +111,15 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
     ],
     'pool deleted': [
       { state: 'Queued', ends: well },
-      { state: 'SessionStarting', ends: well },
+      // The prompt may be on its way already when the instance is told to drain.
+      { state: 'SessionStarting', ends: unsent },
       // Its instance is drained: it takes nothing more, and ends what it has.
       { state: 'Running', prompt: 'Wait 15 seconds.', ends: well },
       { state: 'Settling', ends: well },
     ],
     'class drifted': [
       { state: 'Queued', ends: well, says: /class .* is not among its approvedDigests/ },
-      { state: 'SessionStarting', ends: well },
+      { state: 'SessionStarting', ends: unsent },
       { state: 'Running', prompt: 'Wait 5 seconds.', ends: well },
       { state: 'Settling', ends: well },
     ],

@@ -41,6 +41,9 @@ export async function runAttempt(attempt: Attempt, port: AttemptPort): Promise<A
   const over = await startSession(attempt, port);
   if (over) return over;
   if (await endUnwanted(attempt, port, starting)) return 'settled';
+  // One that drains would refuse the prompt, and that would be the end of the Task.
+  if (!port.serves())
+    return queuedAgain(attempt, port, { reason: 'RuntimeLost', requeue: 'its instance is being ended', session: 'another' });
   const submitting = await port.step('write-submitting', () =>
     port.advance(['SessionStarting'], (task) => moved(task, 'Running', { state: 'Submitting' }, clock.now())),
   );

@@ -117,7 +117,7 @@ export function createRunner(options: RunnerOptions): Runner {
     const client = clientOf(instance.podAddress, auth);
     const run = { task: o.task, pool: held, instance, thawed: o.frozen, orders, client, clock, signal, ...ends };
     try {
-      const outcome = await runAttempt({ ...run, lastTry: tried + 1 >= sessionTries }, portOf(o.task, poolKey));
+      const outcome = await runAttempt({ ...run, lastTry: tried + 1 >= sessionTries }, portOf(o.task, poolKey, holder));
       if (outcome !== 'settled' && outcome.session === 'another') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
       const task = outcome === 'settled' ? latest(options, o.task) : undefined;
       if (task) told(task);
@@ -196,7 +196,7 @@ export function createRunner(options: RunnerOptions): Runner {
     }
   }
 
-  function portOf(task: Task, poolKey: string): AttemptPort {
+  function portOf(task: Task, poolKey: string, holder: Holder): AttemptPort {
     const { client, manager, metrics } = options;
     return {
       advance: async (from, change) => {
@@ -207,6 +207,12 @@ export function createRunner(options: RunnerOptions): Runner {
       },
       storeResult: (text, receipt) => patiently(options, () => storeResult(client, task, { text, receipt }, { manager, signal })),
       passed: (phase, took) => metrics.attemptPassed(phase, took),
+      serves: () => {
+        const pool = options.world.pools.get(poolKey) as unknown as RuntimePool | undefined;
+        if (pool?.metadata.uid !== holder.poolUID || pool.metadata.deletionTimestamp !== undefined) return false;
+        const { lifecycle, activeInstance } = pool.status ?? {};
+        return lifecycle === 'Serving' && activeInstance?.runtimeInstanceID === holder.runtimeInstanceID;
+      },
       step,
     };
   }

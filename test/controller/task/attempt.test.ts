@@ -27,6 +27,7 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
   const problems: unknown[] = [];
   const steps: AttemptStep[] = [];
   let killedAt: string | undefined;
+  let serves = true;
   const write = (what: string) => {
     if (process_.signal.aborted) throw new Error(`${what} is written by a process that must not`);
     if (what === killedAt) throw new Error('the API server is gone');
@@ -49,6 +50,7 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
       stored.push({ text, receipt });
     },
     passed: () => undefined,
+    serves: () => serves,
     step: async (name, take) => {
       steps.push(name);
       return take();
@@ -85,6 +87,9 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
     process: process_,
     killAt: (what: string) => {
       killedAt = what;
+    },
+    drains: () => {
+      serves = false;
     },
     change: (metadata: Partial<Task['metadata']>) => {
       task = { ...task, metadata: { ...task.metadata, ...metadata } };
@@ -295,6 +300,18 @@ describe('a session that does not begin', () => {
     expect(await it.begin()).toEqual({ requeue: 'its instance is at capacity' });
     expect(it.task().status).toMatchObject({ phase: 'Pending', execution: { state: 'Queued', reason: 'AtCapacity' } });
     expect(it.problems).toEqual([]);
+  });
+
+  test('before its instance is ended is queued again, and its prompt is not sent there', async () => {
+    const it = attempt();
+    it.harness.answers.createSession = () => {
+      it.drains();
+      return Promise.resolve({});
+    };
+    expect(await it.begin()).toEqual({ requeue: 'its instance is being ended', session: 'another' });
+    expect(it.task().status).toMatchObject({ phase: 'Pending', execution: { state: 'Queued', reason: 'RuntimeLost' } });
+    expect(it.problems).toEqual([]);
+    expect(it.prompts()).toBe(0);
   });
 
   test('is given up when its Task is deleted', async () => {
