@@ -10,7 +10,7 @@ import type { PodView } from './observation.js';
 
 /** How long one step waits for an instance that does not answer yet, and how often it asks. */
 const patience = 3_000;
-const [firstPause, longestPause] = [25, 200];
+const [firstPause, longestPause] = [25, 50];
 /** A policy that is not enforced yet drops packets; waiting for the answer to one would wait for nothing. */
 const perTry = 1_500;
 

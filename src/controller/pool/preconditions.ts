@@ -1,7 +1,5 @@
 import { end, holdsTemplate, isBeingDeleted, isGone } from './ending.js';
-import type { PoolDecision, StatusIntent } from './decision.js';
-import { degraded, heldBack, starting, stopping } from './intents.js';
-import type { PoolObservation } from './observation.js';
+import { degraded, heldBack, stopping } from './intents.js';
 import { endOf, recycled } from './recycle.js';
 import { candidate, isUnwanted, keepLive, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
@@ -40,7 +38,7 @@ export const credentialsConsumed: PoolRule = (o) => {
 
 export const credentialsUnknown: PoolRule = (o) => {
   const { credentials } = o;
-  if (credentials.state === 'unread') return { ...preparing(o), effect: { do: 'read-credentials' } };
+  if (credentials.state === 'unread') return { effect: { do: 'read-credentials' } };
   if (credentials.state === 'unusable') return { status: degraded(credentials.says, keepLive(o)), wait: laterLook };
   return credentials.state === 'unpublished' ? { effect: { do: 'create-credentials' } } : undefined;
 };
@@ -95,15 +93,8 @@ export const workloadAbsent: PoolRule = (o) => {
     const whole = child && (holdsTemplate(wanted) || o.warmPool?.whole === true);
     return whole ? [] : [{ wanted, live: child?.live }];
   });
-  const [next] = objects;
-  return next && { effect: { do: 'ensure', objects: [next] } };
+  return objects.length > 0 ? { effect: { do: 'ensure', objects } } : undefined;
 };
 
 export const secretsStale: PoolRule = (o) =>
   o.staleSecrets.length > 0 ? { effect: { do: 'remove', objects: o.staleSecrets } } : undefined;
-
-/** Said once: reading again what may have been mended is no change. */
-const preparing = ({ pool }: PoolObservation): Pick<PoolDecision, 'status'> => {
-  const status: StatusIntent = starting('the pool is being prepared');
-  return [undefined, 'Stopped'].includes(pool.status?.lifecycle) ? { status } : {};
-};

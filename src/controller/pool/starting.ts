@@ -36,10 +36,10 @@ export const claimAbsent: PoolRule = (o, now) => {
   }
   const claim = o.rendered?.claim;
   if (!claim) return undefined;
-  const status = starting(o.family === 'workspace' ? 'the sandbox is asked for' : 'the instance is asked for');
+  // That it starts is said once there is something that starts.
   return o.family === 'workspace'
-    ? { status, effect: { do: 'create-claim', claim } }
-    : { status, effect: { do: 'start-workload', objects: [{ wanted: claim, live: o.template?.live }] } };
+    ? { effect: { do: 'create-claim', claim } }
+    : { effect: { do: 'start-workload', objects: [{ wanted: claim, live: o.template?.live }] } };
 };
 
 /** What the provider says of the claim. A refusal is kept, to be seen; what ended, or may pass, is tried again with another claim. */

@@ -83,12 +83,16 @@ test('each stage of a start has one next step, in this order', () => {
   ]);
 });
 
-test('isolation is made before the template, and the template before the warm pool', () => {
+test('isolation is made before the template, which is made together with the warm pool', () => {
   const ensured = (['credentialed', 'isolated', 'recorded'] as const).map((stage) => {
     const { effect } = decided(stage);
     return effect?.do === 'ensure' ? effect.objects.map(({ wanted }) => wanted.kind) : [];
   });
-  expect(ensured).toEqual([rendered.isolation.map(({ kind }) => kind), ['SandboxTemplate'], ['SandboxWarmPool']]);
+  expect(ensured).toEqual([
+    rendered.isolation.map(({ kind }) => kind),
+    ['SandboxTemplate', 'SandboxWarmPool'],
+    ['SandboxWarmPool'],
+  ]);
 });
 
 interface Row {
@@ -363,7 +367,7 @@ group('template integrity (§4 a)', () => {
       row: 'recorded as it is: nothing is done',
       stage: 'pooled',
       changes: [],
-      is: { status: 'Starting/Closed RolloutStarting', instance: 'none', effect: 'create-claim' },
+      is: { effect: 'create-claim' },
     },
     {
       row: 'recorded otherwise and something runs: the claim is deleted',
@@ -714,6 +718,24 @@ group('from a Pod to an instance (§4, §5.4, §7.4)', () => {
       row: 'a Pod whose Sandbox is not seen yet is not compared',
       stage: 'materialized',
       changes: [having({ sandbox: undefined })],
+      is: { status: 'Starting/Closed RolloutStarting', instance: 'none', wait: 120_000 },
+    },
+    {
+      row: 'a Pod is compared before it has an address',
+      stage: 'materialized',
+      changes: [withPod({ address: undefined })],
+      is: { effect: 'attest' },
+    },
+    {
+      row: 'it is bound before it has an address',
+      stage: 'attested',
+      changes: [withPod({ address: undefined })],
+      is: { effect: 'bind-instance' },
+    },
+    {
+      row: 'it is sent nothing before it has an address',
+      stage: 'bound',
+      changes: [withPod({ address: undefined })],
       is: { status: 'Starting/Closed RolloutStarting', instance: 'none', wait: 120_000 },
     },
     {
@@ -1284,12 +1306,12 @@ group('a pool that a Deployment keeps (§3.9)', () => {
   });
   table([
     { row: 'its Deployment is made without a Pod', stage: 'isolated', changes: [plain], is: { effect: 'ensure' } },
-    { row: 'and then asked for one', stage: 'pooled', changes: [plain], is: { ...start, effect: 'start-workload' } },
+    { row: 'and then asked for one', stage: 'pooled', changes: [plain], is: { effect: 'start-workload' } },
     {
       row: 'also when nobody wants it just now',
       stage: 'pooled',
       changes: [plain, unasked],
-      is: { ...start, effect: 'start-workload' },
+      is: { effect: 'start-workload' },
     },
     { row: 'a Pod is waited for', stage: 'claimed', changes: [plain], is: { ...start, wait: 120_000 } },
     {

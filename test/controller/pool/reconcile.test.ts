@@ -47,8 +47,8 @@ describe('from nothing to an instance that takes work', () => {
       'PATCH RuntimePool',
       ...rendered.isolation.map(({ kind }) => `POST ${kind}`),
       'POST SandboxTemplate',
-      'PATCH RuntimePool',
       'POST SandboxWarmPool',
+      'PATCH RuntimePool',
       'POST SandboxClaim',
       'PATCH RuntimePool',
     ]);
