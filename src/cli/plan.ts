@@ -98,8 +98,7 @@ function agentOf(task: Task, { agents }: PlanDocuments, { namespace, agentUid, a
   const { agentRef, type } = task.spec;
   if (type !== 'agent' || agentRef === undefined) return undefined;
   const agent = agents.find(({ metadata }) => metadata.name === agentRef.name && (metadata.namespace ?? namespace) === namespace);
-  if (agent && (agentRef.namespace ?? namespace) === namespace)
-    return withLive(agent, namespace, agentUid, Number(agentGeneration));
+  if (agent) return withLive(agent, namespace, agentUid, Number(agentGeneration));
   const others = agents.map((one) => nameOf('Agent', one)).join(', ');
   throw new InputError('input-invalid', {
     at: nameOf('Task', task),

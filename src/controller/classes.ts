@@ -1,5 +1,6 @@
-import type { Manifest, ProviderKind, RuntimePoolClass, RuntimePoolClassStatus } from '../api/index.js';
+import type { Manifest, ProviderKind, RuntimePool, RuntimePoolClass, RuntimePoolClassStatus } from '../api/index.js';
 import type { Digest } from '../domain/digests.js';
+import { annotationKeys } from '../domain/labels.js';
 import { selectableResourceClass } from '../domain/plan.js';
 import type { JsonObject } from '../lib/json.js';
 import { equalJson } from '../lib/json.js';
@@ -10,6 +11,16 @@ import type { CompiledPool } from '../render/compile.js';
 export type ClassVerdict =
   | { readonly state: 'ready'; readonly name: string; readonly compiled: CompiledPool; readonly digest: Digest }
   | { readonly state: 'missing' | 'drifted' | 'ambiguous' | 'invalid'; readonly name?: string; readonly says: string };
+
+/** Digest of the class that a pool was made from. */
+export function classDigestOf({ metadata }: RuntimePool): string | undefined {
+  return (metadata.annotations?.[annotationKeys.poolClass] ?? '').split('@')[1];
+}
+
+/** A pool is only ever rendered from the class as it was when the pool was made. */
+export function isMadeFrom(pool: RuntimePool, { digest }: { readonly digest: Digest }): boolean {
+  return classDigestOf(pool) === digest;
+}
 
 export interface Classes {
   /** The class that Tasks of a provider kind run with. */

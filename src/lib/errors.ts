@@ -18,8 +18,12 @@ const longest = 200;
 /** A server's reason stands at the end of its sentence. */
 const longestSaying = 800;
 
+/** What a URL has before its host may be a credential. */
+const userInfo = /:\/\/[^/\s"@]+@/g;
+
 function quote(found: unknown): string {
-  const text = found === undefined ? 'nothing' : ((JSON.stringify(found) as string | undefined) ?? typeof found);
+  const whole = found === undefined ? 'nothing' : ((JSON.stringify(found) as string | undefined) ?? typeof found);
+  const text = whole.replaceAll(userInfo, '://***@');
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
 

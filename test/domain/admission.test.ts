@@ -118,6 +118,18 @@ const refused = (change: Partial<Task['spec']>, by: Partial<Hosting> = {}, of?: 
   admit({ task: task(change), agent: of ?? agent(), hosting: { ...open, ...by } });
 
 describe('what the reference decides otherwise', () => {
+  test('an Agent of another namespace is refused, and not one of the same name taken for it', () => {
+    expect(refused({ agentRef: { name: 'coder', namespace: 'team-b' } })).toMatchObject({
+      rule: 'agent-namespace',
+      projection: 'task',
+      finding: { field: 'spec.agentRef.namespace', found: 'team-b' },
+    });
+  });
+
+  test('the namespace of the Task may be named', () => {
+    expect(refused({ agentRef: { name: 'coder', namespace: 'team-a' } })).toBeUndefined();
+  });
+
   test('an Agent with a secretRef is admitted', () => {
     expect(admit({ task: task(), agent: agent({ secretRef: { name: 'k' } }), hosting: open })).toBeUndefined();
   });

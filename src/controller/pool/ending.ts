@@ -8,7 +8,7 @@ import type { PoolDecision, RecycleCause, StatusIntent } from './decision.js';
 import { degraded, drainTimedOut, draining, quiescent, reasoned, stopped, stopping } from './intents.js';
 import type { PodView, PoolObservation } from './observation.js';
 import { endOf, goneSoon, recycled, startedAgain } from './recycle.js';
-import { coldStartTimeout, firstOf, heldReservations, isUnwanted, sameContainer } from './rule.js';
+import { coldStartTimeout, firstOf, heldReservations, isUnwanted, sameContainer, whatOf } from './rule.js';
 import type { PoolRule } from './rule.js';
 
 /** Milliseconds that an instance which cannot prove that it is quiet is waited for before it is ended all the same. */
@@ -101,7 +101,7 @@ function finalized(o: PoolObservation): PoolDecision {
 /** What no claim holds any more is ended by nobody else. */
 const going: PoolRule = (o) => {
   if (o.claim && !o.claim.deleting) return undefined;
-  const decision = goneSoon(o, 'the sandbox is being deleted');
+  const decision = goneSoon(o, `${whatOf(o)} is being deleted`);
   return !o.claim && o.orphans.length > 0 ? { ...decision, effect: { do: 'remove', objects: o.orphans } } : decision;
 };
 

@@ -12,7 +12,8 @@ export interface PoolObservation {
   readonly family: Family;
   /** Why the pool cannot be run at all. */
   readonly problem: Finding | undefined;
-  readonly poolClass: ClassVerdict;
+  /** `outdated`: the class can be used, but the pool was made from it as it was before. */
+  readonly poolClass: ClassVerdict | { readonly state: 'outdated'; readonly name: string; readonly says: string };
   /** The operator's switch for the provider. */
   readonly enabled: boolean;
   /** Kinds of the provider that the server does not know. */

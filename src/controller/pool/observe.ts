@@ -16,7 +16,8 @@ import type { Digest } from '../../lib/sha256.js';
 import type { CompiledPool } from '../../render/compile.js';
 import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
-import type { ClassVerdict, Classes } from '../classes.js';
+import { classDigestOf, isMadeFrom } from '../classes.js';
+import type { Classes } from '../classes.js';
 import { poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, World } from '../world.js';
 import { claimVerdict } from './claim-verdict.js';
@@ -146,15 +147,12 @@ export function labelsOf({ metadata }: RuntimePool) {
 }
 
 /** A pool is only ever rendered from the class as it was when the pool was made. */
-function classOf(pool: RuntimePool, classes: Classes): ClassVerdict {
+function classOf(pool: RuntimePool, classes: Classes): PoolObservation['poolClass'] {
   const verdict = classes.of(pool.spec.runtime.profile.providerKind);
-  if (verdict.state !== 'ready') return verdict;
-  const [, recorded] = (pool.metadata.annotations?.[annotationKeys.poolClass] ?? '').split('@');
-  if (recorded !== verdict.digest) {
-    const says = `the pool was made from digest ${recorded ?? 'none'} of its class, which is ${verdict.digest} now`;
-    return { state: 'drifted', name: verdict.name, says };
-  }
-  return verdict;
+  if (verdict.state !== 'ready' || isMadeFrom(pool, verdict)) return verdict;
+  const recorded = classDigestOf(pool) ?? 'none';
+  const says = `the pool was made from digest ${recorded} of its class, which is ${verdict.digest} now`;
+  return { state: 'outdated', name: verdict.name, says };
 }
 
 function namespaceProblem(pool: RuntimePool, runtimeNamespace: string, spec: RuntimePoolClassSpec) {

@@ -6,7 +6,10 @@ import type { PoolRule } from './rule.js';
 
 /** What must be so before a pool may have a sandbox, and while it has one: class, switch, isolation, credentials, template. */
 
-/** Never rendered again from another class: a pool of one that changed ends as if it were not wanted, and the Task says why. */
+/**
+ * Never rendered again from another class: a pool of one that changed ends as if it were not wanted. Tasks wait, until the class is approved or
+ * until the pool has been made anew from what it is now.
+ */
 export const classUnusable: PoolRule = (o, now) => {
   const { poolClass, demand } = o;
   if (poolClass.state === 'ready') return undefined;
@@ -14,9 +17,11 @@ export const classUnusable: PoolRule = (o, now) => {
     const because = `isolation is gone and cannot be made again, since the class cannot be used: ${o.unguarded.join(', ')}`;
     return recycled(o, 'isolation-lost', because);
   }
-  if (poolClass.state !== 'drifted') return { status: degraded(poolClass.says, keepLive(o)), wait: laterLook };
+  if (poolClass.state !== 'drifted' && poolClass.state !== 'outdated')
+    return { status: degraded(poolClass.says, keepLive(o)), wait: laterLook };
   if (!isGone(o)) return end(o, now, { reason: 'runtime_pool_class_changed' });
-  return { status: degraded(poolClass.says), ...(demand.active === 0 ? { effect: { do: 'delete-pool' } } : {}) };
+  const replaced = poolClass.state === 'outdated' || demand.active === 0;
+  return { status: degraded(poolClass.says), ...(replaced ? { effect: { do: 'delete-pool' } } : {}) };
 };
 
 /** Nothing new is begun; an instance that serves is left as it is. */

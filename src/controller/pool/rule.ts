@@ -44,6 +44,9 @@ export function sameContainer(known: string | undefined, found: string | undefin
   return known === undefined || found === undefined || known === found;
 }
 
+/** What there is one of in a pool of this family, for people. */
+export const whatOf = ({ family }: PoolObservation): string => (family === 'workspace' ? 'the sandbox' : 'the instance');
+
 /** Milliseconds that a start may take; a drain for a rollout as well. Source: workload.md §7.1. */
 export function coldStartTimeout({ pool }: PoolObservation): number {
   return (pool.spec.coldStartTimeoutSeconds ?? 120) * 1000;

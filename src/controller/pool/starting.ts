@@ -3,7 +3,7 @@ import { isGone } from './ending.js';
 import { degraded, starting, timedOut } from './intents.js';
 import type { ClaimVerdict, PoolObservation } from './observation.js';
 import { backoff, goneSoon, recycled } from './recycle.js';
-import { candidate, coldStartTimeout, heldReservations, keepLive, keepSame, laterLook } from './rule.js';
+import { candidate, coldStartTimeout, heldReservations, keepLive, keepSame, laterLook, whatOf } from './rule.js';
 import type { PoolRule } from './rule.js';
 
 /** From a claim to a Pod that has an address. Source: workload.md §7.3–7.4. */
@@ -13,7 +13,7 @@ const unseenFor = 5_000;
 /** Milliseconds that the provider has for what a quota or an admission forbids; its own next try may be a quarter of an hour away. */
 const blockedFor = 15_000;
 
-export const claimGoing: PoolRule = (o) => (o.claim?.deleting ? goneSoon(o, 'the sandbox is being deleted') : undefined);
+export const claimGoing: PoolRule = (o) => (o.claim?.deleting ? goneSoon(o, `${whatOf(o)} is being deleted`) : undefined);
 
 /** What no claim holds any more, as after an orphaning deletion, is ended by nobody else. */
 export const orphaned: PoolRule = (o) =>
@@ -23,7 +23,7 @@ export const orphaned: PoolRule = (o) =>
 
 export const claimAbsent: PoolRule = (o, now) => {
   if (o.claim) return undefined;
-  if (!isGone(o)) return goneSoon(o, 'the old sandbox is not gone yet');
+  if (!isGone(o)) return goneSoon(o, `${whatOf(o)} of before is not gone yet`);
   // What was there for Tasks that are over is not made again for nobody. What many share stays warm until nobody has asked for long enough.
   if (o.family === 'workspace' && o.demand.active === 0 && heldReservations(o, now).length === 0)
     return { effect: { do: 'scale-to-zero' } };
@@ -31,7 +31,7 @@ export const claimAbsent: PoolRule = (o, now) => {
   const next = at + backoff(count);
   if (next > now) {
     const times = count === 1 ? 'once' : `${count} times`;
-    const message = `${because}; the sandbox was given up ${times}, the next follows at ${new Date(next).toISOString()}`;
+    const message = `${because}; ${whatOf(o)} was given up ${times}, the next follows at ${new Date(next).toISOString()}`;
     return { status: degraded(message), wait: next - now };
   }
   const claim = o.rendered?.claim;
@@ -60,7 +60,7 @@ export const claimRefused: PoolRule = (o, now) => {
 function unseen(o: PoolObservation, now: number): PoolDecision | undefined {
   if (o.sandbox || o.pods.length > 0) return undefined;
   const left = unseenFor - ageOfClaim(o, now);
-  if (left > 0) return awaited(o, now, 'the sandbox is being started', left);
+  if (left > 0) return awaited(o, now, `${whatOf(o)} is being started`, left);
   const [who, what, controller] =
     o.family === 'workspace'
       ? ['the provider', 'claim', 'the agent-sandbox controller does not run, or does not handle claims']
@@ -97,7 +97,7 @@ export const coldStart: PoolRule = (o, now) => {
     return { status: degraded('the Pod of the instance is not ready', 'keep'), wait: laterLook };
   const live = o.pods.filter(({ address }) => address !== undefined);
   const hindrance = live.length > 1 ? `there are ${live.map(({ name }) => name).join(' and ')}` : saidBy(o.claim?.verdict);
-  return awaited(o, now, `the sandbox is being started${hindrance === undefined ? '' : `: ${hindrance}`}`);
+  return awaited(o, now, `${whatOf(o)} is being started${hindrance === undefined ? '' : `: ${hindrance}`}`);
 };
 
 /** Still starting, until the time that a cold start may take is over; then the sandbox is given up. */

@@ -99,7 +99,9 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
     }
     case 'settle': {
       const task = await writeTaskStatus(options, o.task, ended(o.task, effect.ending, now), signal);
-      tell(options, task, 'Warning', effect.ending.reason, 'Settle', effect.ending.message);
+      // What its user wants is no cause for worry.
+      const type = effect.ending.reason === 'Cancelled' ? 'Normal' : 'Warning';
+      tell(options, task, type, effect.ending.reason, 'Settle', effect.ending.message);
       return;
     }
     case 'settle-from-record':

@@ -1,15 +1,18 @@
 import type { RuntimePool, Task } from '../../api/index.js';
 import { admit } from '../../domain/admission/admit.js';
 import { assess } from '../../domain/admission/assess.js';
-import { annotationKeys, finalizers, labelKeys } from '../../domain/labels.js';
+import { finalizers, labelKeys } from '../../domain/labels.js';
 import { nameOf } from '../../domain/plan.js';
+import type { Plan } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
 import { placeOf, waitingOf } from '../../domain/queue-order.js';
 import { parseDuration } from '../../lib/duration.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { Finding } from '../../lib/errors.js';
+import { equalJson } from '../../lib/json.js';
 import { cutBytes } from '../../lib/text.js';
-import type { ClassVerdict } from '../classes.js';
+import type { CompiledPool } from '../../render/compile.js';
+import { isMadeFrom } from '../classes.js';
 import type { Ending, TaskDecision, WaitReason } from './decision.js';
 import { isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
@@ -185,8 +188,6 @@ const unqueued: TaskRule = (o, now) => {
   if (mismatch) return waiting(o, now, { because: describeFinding(mismatch.finding), reason: 'RuntimePoolUnavailable' });
   if (o.pool?.metadata.deletionTimestamp !== undefined)
     return waiting(o, now, { because: 'the pool of this Task is being deleted', reason: 'RuntimePoolUnavailable' });
-  const outdated = o.pool && classChanged(o.pool, o.poolClass);
-  if (outdated !== undefined) return settle('Failed', 'InvalidRuntimeProfile', outdated);
   const queued = execution?.state === 'Queued' && execution.runtimePoolUID === o.pool?.metadata.uid && isWanted(o.pool);
   if (queued) return undefined;
   const { poolClass } = o;
@@ -195,8 +196,9 @@ const unqueued: TaskRule = (o, now) => {
       because: `the class cannot be used: ${poolClass && 'says' in poolClass ? poolClass.says : 'it is missing'}`,
       reason: 'RuntimePoolClassUnavailable',
     });
-  if (!o.pool && poolClass?.state === 'ready' && poolClass.compiled.frozen.image !== plan.image) {
-    const message = `the class ${poolClass.name} has another image than this Task was bound to; create the Task again`;
+  const other = !o.pool && poolClass?.state === 'ready' ? frozenOtherwise(plan, poolClass.compiled) : undefined;
+  if (other !== undefined) {
+    const message = `the class ${poolClass?.name ?? ''} has another ${other} than this Task was bound to; create the Task again`;
     return settle('Failed', 'InvalidRuntimeProfile', message);
   }
   // Nothing was sent for it yet; it begins again.
@@ -204,20 +206,19 @@ const unqueued: TaskRule = (o, now) => {
   return { effect: { do: 'queue', recovered } };
 };
 
-/** A pool that never took work will not be started from a class that was changed since. Source: design of class changes. */
-function classChanged(pool: RuntimePool, poolClass: ClassVerdict | undefined): string | undefined {
-  if (poolClass?.state !== 'ready' || pool.status?.activeInstance !== undefined) return undefined;
-  const [, recorded] = (pool.metadata.annotations?.[annotationKeys.poolClass] ?? '').split('@');
-  return recorded === poolClass.digest
-    ? undefined
-    : `the class ${poolClass.name} was changed after this Task was bound; create the Task again`;
+/** What the Task was bound to and the class does not give any more: a pool that is made from it now could not run it. */
+function frozenOtherwise({ image, profile }: Plan, { frozen }: CompiledPool): string | undefined {
+  if (frozen.image !== image) return 'image';
+  return equalJson(frozen.adapterDigests, profile.adapterDigests) ? undefined : 'adapterDigests';
 }
 
 const queued: TaskRule = (o, now) => {
   const { pool } = o;
   if (o.task.status?.execution?.state !== 'Queued' || !pool) return undefined;
   const { lifecycle, admissionState, activeInstance, observedGeneration, message } = pool.status ?? {};
+  const current = o.poolClass?.state !== 'ready' || isMadeFrom(pool, o.poolClass);
   const admits =
+    current &&
     lifecycle === 'Serving' &&
     admissionState === 'Accepting' &&
     activeInstance?.controllerEpoch === o.epoch &&

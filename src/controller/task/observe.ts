@@ -1,4 +1,5 @@
 import type { ActiveInstance, Agent, RuntimePool, Task } from '../../api/index.js';
+import { isBlank } from '../../domain/admission/rule.js';
 import type { Hosting } from '../../domain/admission/rule.js';
 import { deployedIdentity } from '../../domain/deployed.js';
 import { finalizers, labelKeys } from '../../domain/labels.js';
@@ -100,7 +101,7 @@ function isTaken({ metadata }: Task): boolean {
 /** A watch may lag behind the one of Tasks; an Agent that it does not know is asked for before a Task is refused for it. */
 function agentOf(world: World, namespace: string, { spec }: Task, memory: TaskMemory): Agent | 'unread' | undefined {
   const name = spec.agentRef?.name;
-  if (name === undefined) return undefined;
+  if (isBlank(name)) return undefined;
   const known = world.agents.get(`${namespace}/${name}`) as unknown as Agent | undefined;
   return known ?? (memory.agent === undefined ? 'unread' : (memory.agent.found ?? undefined));
 }
@@ -108,6 +109,7 @@ function agentOf(world: World, namespace: string, { spec }: Task, memory: TaskMe
 function systemPromptOf(agent: Agent | 'unread' | undefined, memory: TaskMemory): TaskObservation['systemPrompt'] {
   const reference = agent === 'unread' ? undefined : agent?.spec.systemPrompt?.configMapRef;
   if (!reference || agent === 'unread') return 'absent';
+  if (isBlank(reference.name) || isBlank(reference.key)) return { missing: `${reference.name}/${reference.key}` };
   const { systemPrompt } = memory;
   return systemPrompt?.of === promptSource(agent) ? systemPrompt.found : 'unread';
 }

@@ -8,6 +8,12 @@ import type { AdmissionRule } from './rule.js';
  * workspace status. Source: corrections.md item 16. An Agent's `secretRef` is accepted: model access comes from the class's proxy.
  */
 export const compatibilityRules: readonly AdmissionRule[] = [
+  taskRule(
+    'agent-namespace',
+    'spec.agentRef.namespace',
+    'nothing, or the namespace of the Task: another one has Agents of its own',
+    ({ task }) => ![undefined, '', task.metadata.namespace].includes(task.spec.agentRef?.namespace),
+  ),
   {
     id: 'agent-required',
     check: ({ task, agent }) =>

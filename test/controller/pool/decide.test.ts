@@ -256,6 +256,18 @@ group('what keeps a wanted pool from being run (§7.3)', () => {
       is: { ...failed(), effect: 'delete-pool' },
     },
     {
+      row: 'an instance of a pool that was made from the class as it was before drains',
+      stage: 'serving',
+      changes: [having({ poolClass: { state: 'outdated', name: 'codex', says: 'it changed' } })],
+      is: { status: 'Draining/Draining RolloutDraining', instance: 'keep', effect: 'drain' },
+    },
+    {
+      row: 'then its pool is deleted, so that Tasks that want it have one made from the class as it is now',
+      stage: 'protected',
+      changes: [having({ poolClass: { state: 'outdated', name: 'codex', says: 'it changed' } })],
+      is: { ...failed(), effect: 'delete-pool' },
+    },
+    {
       row: 'a provider that is switched off closes admission and keeps the instance as it is',
       stage: 'serving',
       changes: [having({ enabled: false })],

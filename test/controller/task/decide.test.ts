@@ -352,14 +352,29 @@ describe('a Task is queued', () => {
     });
   });
 
-  test('never by a pool that was made from the class before it was changed, and never took work', () => {
+  describe('for a pool that was made from the class as it was before', () => {
     const pool = poolOf(bound.plan);
     const before = `codex-standard@sha256:${'0'.repeat(64)}`;
     const made = { ...pool.metadata, annotations: { ...pool.metadata.annotations, [annotationKeys.poolClass]: before } };
-    expect(ending(decide(served({ pool: { ...pool, metadata: made, status: {} } }), soon))).toMatchObject({
-      state: 'Failed',
-      reason: 'InvalidRuntimeProfile',
-      message: expect.stringContaining('create the Task again'),
+
+    test('makes it wanted, so that it is replaced', () => {
+      const unwanted = { ...pool, metadata: made, spec: { ...pool.spec, desiredReplicas: 0 as const } };
+      expect(decide(served({ pool: unwanted }), soon).effect).toEqual({ do: 'queue', recovered: false });
+    });
+
+    test('takes no slot of it', () => {
+      expect(verb(decide(served({ pool: { ...pool, metadata: made } }), soon))).toBe('wait');
+    });
+
+    test('waits while it ends', () => {
+      const ending = {
+        ...with_(pool, { lifecycle: 'Draining', admissionState: 'Closed', message: 'it drains' }),
+        metadata: made,
+      };
+      expect(decide(served({ pool: ending }), soon).effect).toMatchObject({
+        do: 'say',
+        message: 'waits for its pool: it drains',
+      });
     });
   });
 
@@ -372,6 +387,15 @@ describe('a Task is queued', () => {
       state: 'Failed',
       reason: 'InvalidRuntimeProfile',
       message: expect.stringContaining('create the Task again'),
+    });
+  });
+
+  test('not for a new pool of a class that now has another adapter', () => {
+    const frozen = { ...readyClass.compiled.frozen, adapterDigests: {} };
+    const poolClass = { ...readyClass, compiled: { ...readyClass.compiled, frozen } };
+    expect(ending(decide(served({ pool: undefined, poolClass }), soon))).toMatchObject({
+      reason: 'InvalidRuntimeProfile',
+      message: expect.stringContaining('has another adapterDigests than this Task was bound to'),
     });
   });
 });

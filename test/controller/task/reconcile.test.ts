@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ActiveInstance, Manifest, RuntimePool, Task } from '../../../src/api/index.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
 import type { TaskReconciler, TaskReconcilerOptions } from '../../../src/controller/task/reconcile.js';
+import { frozenByClass } from '../../../src/domain/frozen.js';
 import { finalizers } from '../../../src/domain/labels.js';
 import { planTask } from '../../../src/domain/plan.js';
 import type { Plan } from '../../../src/domain/plan.js';
@@ -88,6 +89,8 @@ let tasks = 0;
 /** Sessions of a supervisor are never begun twice, so that each test has a Task of its own. */
 const uid = () => `11111111-1111-1111-1111-${String(++tasks).padStart(12, '0')}`;
 
+const boundClass = { ...readyClass, compiled: { ...readyClass.compiled, spec, frozen: frozenByClass(spec) } };
+
 function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
   const problems: unknown[] = [];
   const client = memoryClient((before, after) => problems.push(...problemsOf(before, after)));
@@ -99,7 +102,7 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     client,
     world: worldOf(client),
     classes: {
-      of: () => ({ ...readyClass, compiled: { ...readyClass.compiled, spec } }),
+      of: () => boundClass,
       statusChange: () => undefined,
     },
     hosting,
@@ -281,7 +284,6 @@ describe('a Task from its creation to its end, with a supervisor', () => {
   });
 
   test.each(['Agent', 'Task', 'class'] as const)('runs with what it was bound to, whatever becomes of its %s', async (edited) => {
-    const boundClass = { ...readyClass, compiled: { ...readyClass.compiled, spec } };
     let ready = true;
     const classes = {
       of: () => (ready ? boundClass : ({ state: 'drifted', says: 'it was edited' } as const)),
@@ -579,6 +581,34 @@ describe('a refused Task', () => {
     expect(it.writes()).toEqual(['PATCH tasks/t1/status']);
     expect(it.task()?.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining('spec.prompt') });
     expect([it.events.length, it.problems]).toEqual([1, []]);
+  });
+});
+
+describe('an empty name is refused, and asked for nowhere:', () => {
+  const nameless = { systemPrompt: { configMapRef: { name: '', key: '' } } };
+  test.each([
+    [
+      'of the Agent',
+      { agentRef: { name: '' } },
+      {},
+      'TaskRefused',
+      /Task team-a\/t1: spec.agentRef: found "", allowed: the name of an existing Agent/,
+    ],
+    [
+      'of the ConfigMap of its system prompt',
+      {},
+      nameless,
+      'InvalidRuntimeProfile',
+      /spec.systemPrompt.configMapRef: found "\/"/,
+    ],
+  ])('%s', async (_, change, agent, reason, says) => {
+    const it = controlled();
+    it.client.put({ ...coder, spec: { ...coder.spec, ...agent } });
+    it.client.put(newTask(change, { uid: uid(), creationTimestamp: at(Date.now() - 60_000) }));
+    await it.run();
+    expect(it.task()?.status).toMatchObject({ phase: 'Failed', message: expect.stringMatching(says) });
+    expect(it.events.map((event) => event.reason)).toEqual([reason]);
+    expect(it.writes()).toEqual(['PATCH tasks/t1/status']);
   });
 });
 

@@ -1,0 +1,21 @@
+import { expect, test } from '@jest/globals';
+import { describeFinding } from '../../src/lib/errors.js';
+
+test('a finding says object, field, what was found and what is allowed', () => {
+  const finding = { at: 'Task demo/smoke', field: 'spec.prompt', found: '', allowed: 'a text' };
+  expect(describeFinding(finding)).toBe('Task demo/smoke: spec.prompt: found "", allowed: a text');
+});
+
+test.each([
+  ['a password', 'https://me:secret@example.test/a/b'],
+  ['a token', 'https://secret@example.test/a/b'],
+  ['one deep inside', { workspace: { gitRepo: 'https://me:secret@example.test/a/b' } }],
+])('a URL is told without what may be a credential: %s', (_, found) => {
+  const told = describeFinding({ at: 'Task demo/smoke', found });
+  expect(told).toContain('https://***@example.test/a/b');
+  expect(told).not.toContain('secret');
+});
+
+test('what is too long is cut', () => {
+  expect(describeFinding({ at: 'x', found: 'y'.repeat(500) })).toHaveLength('x: found '.length + 201);
+});
