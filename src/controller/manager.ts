@@ -11,6 +11,7 @@ import type { KubeEvent, Recorder } from '../kube/events.js';
 import { KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
+import { keyOf } from '../kube/store.js';
 import { createTransport } from '../kube/transport.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
@@ -391,8 +392,4 @@ async function nameMissing(client: KubeClient, namespaces: readonly string[], lo
 function highestEpoch(world: World): number {
   const epochs = (world.pools.list() as unknown as readonly RuntimePool[]).map(({ status }) => status?.controllerEpoch ?? 0);
   return Math.max(0, ...epochs);
-}
-
-function keyOf({ metadata: { namespace, name } }: Manifest): string {
-  return `${namespace ?? ''}/${name}`;
 }

@@ -38,4 +38,6 @@ export interface TaskDecision {
   readonly effect?: TaskEffect;
   /** Milliseconds; only without an effect. Absent: until something changes. */
   readonly wait?: number;
+  /** It could go on, but for a place in its namespace. @default it needs none, or something else as well */
+  readonly forPlace?: true;
 }

@@ -1,7 +1,7 @@
 import type { ActiveInstance, Agent, RuntimePool, Task } from '../../api/index.js';
 import type { Hosting } from '../../domain/admission/rule.js';
 import { deployedIdentity } from '../../domain/deployed.js';
-import { finalizers, labelKeys } from '../../domain/labels.js';
+import { labelKeys } from '../../domain/labels.js';
 import { waitingOf } from '../../domain/queue-order.js';
 import type { Waiting } from '../../domain/queue-order.js';
 import { thaw } from '../../domain/thaw.js';
@@ -10,9 +10,10 @@ import type { Classes } from '../classes.js';
 import type { AuthMaterial } from '../pool/memory.js';
 import type { World } from '../world.js';
 import type { TaskMemory } from './memory.js';
-import type { Quota, TaskObservation } from './observation.js';
+import type { TaskObservation } from './observation.js';
 import { isSettled, mayHaveSent } from './observation.js';
-import { waitsForPlace } from './words.js';
+import { quotaOf } from './places.js';
+import type { StandingOf } from './places.js';
 
 export interface TaskObserverOptions {
   readonly world: World;
@@ -24,13 +25,15 @@ export interface TaskObserverOptions {
   readonly ledSince: number;
   /** Tasks of one namespace that may be under way at once. @default as many as one likes */
   readonly maxTasksPerNamespace?: number | undefined;
+  /** What is known of other Tasks that are not bound. */
+  readonly standingOf: StandingOf;
   /** Of the instance that a pool had in an epoch; `undefined` = not known in this process. */
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
 }
 
 /** Puts together what is known of a Task; reads nothing from the server. `undefined` = there is no such Task. */
 export function observeTask(options: TaskObserverOptions, key: string, memory: TaskMemory): TaskObservation | undefined {
-  const { world, classes, hosting, runtimeNamespace, epoch } = options;
+  const { world, classes, hosting, runtimeNamespace, epoch, maxTasksPerNamespace: limit } = options;
   const task = world.tasks.get(key) as unknown as Task | undefined;
   if (!task) return undefined;
   const namespace = task.metadata.namespace ?? '';
@@ -50,7 +53,10 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     frozen,
     pool,
     rivals: rivalsOf(world, task, pool),
-    quota: quotaOf(options, task),
+    quota:
+      limit === undefined
+        ? undefined
+        : quotaOf(task, world.tasks.list() as unknown as readonly Task[], limit, options.standingOf),
     namespaceUid: memory.namespaceUid,
     epoch,
     ledSince: options.ledSince,
@@ -77,24 +83,6 @@ function rivalsOf({ tasks }: World, task: Task, pool: RuntimePool | undefined): 
         !holders.includes(metadata.uid ?? ''),
     )
     .map(waitingOf);
-}
-
-function quotaOf({ world, maxTasksPerNamespace: limit }: TaskObserverOptions, task: Task): Quota | undefined {
-  if (limit === undefined || isTaken(task)) return undefined;
-  const { namespace = '', uid } = task.metadata;
-  const others = (world.tasks.list() as unknown as readonly Task[]).filter(
-    (other) => other.metadata.namespace === namespace && other.metadata.uid !== uid && !isSettled(other),
-  );
-  const waits = waitsForPlace(namespace, limit);
-  return {
-    limit,
-    taken: others.filter(isTaken).length,
-    waiting: others.filter((other) => !isTaken(other) && other.status?.message === waits).map(waitingOf),
-  };
-}
-
-function isTaken({ metadata }: Task): boolean {
-  return metadata.finalizers?.includes(finalizers.task) === true;
 }
 
 /** A watch may lag behind the one of Tasks; an Agent that it does not know is asked for before a Task is refused for it. */

@@ -5,6 +5,7 @@ import { instant } from '../../harness/instant.js';
 import type { Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { KubeError } from '../../kube/errors.js';
+import { keyOf } from '../../kube/store.js';
 import type { Metrics } from '../metrics.js';
 import { clientOf } from '../pool/instance.js';
 import type { AuthMaterial } from '../pool/memory.js';
@@ -270,8 +271,4 @@ export function createRunner(options: RunnerOptions): Runner {
       await Promise.allSettled(attempts);
     },
   };
-}
-
-function keyOf({ metadata }: Task | RuntimePool): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
