@@ -17,6 +17,7 @@ import type { JsonObject } from '../../lib/json.js';
 import { isObject } from '../../lib/json.js';
 import { renderRuntimePool } from '../../render/runtime-pool.js';
 import { patchWatched } from '../patch.js';
+import { demandOnRecord, isOutdated } from '../pool/demand.js';
 import { watchedKinds } from '../world.js';
 import type { World } from '../world.js';
 import type { Ending, TaskEffect } from './decision.js';
@@ -277,15 +278,10 @@ async function queue(work: TaskWork, recovered: boolean): Promise<void> {
     );
 }
 
-/** Milliseconds for which nobody need say again that a pool is wanted. Source: workload.md §2.10. */
-const demandStampLife = 60_000;
-
 async function ensurePool({ o, options, signal }: TaskWork, { plan }: Thawed): Promise<RuntimePool | undefined> {
   const found = o.pool ?? (await createPool({ o, options, signal }, plan));
   if (!found || found.metadata.deletionTimestamp !== undefined) return found;
-  const demandedAt = Date.parse(found.metadata.annotations?.[annotationKeys.lastDemandAt] ?? '');
-  // A stamp that nobody can read is old.
-  const stale = !(options.clock.now() - demandedAt < demandStampLife);
+  const stale = isOutdated(demandOnRecord(found), options.clock.now());
   const idle = found.spec.desiredReplicas !== 1;
   if (!idle && !stale) return found;
   const change = {

@@ -7,6 +7,7 @@ import type { Waiting } from '../../domain/queue-order.js';
 import { thaw } from '../../domain/thaw.js';
 import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
+import { poolNameOf } from '../pool/demand.js';
 import type { AuthMaterial } from '../pool/memory.js';
 import type { World } from '../world.js';
 import type { TaskMemory } from './memory.js';
@@ -41,7 +42,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
   const agent = agentOf(world, namespace, task, memory);
   const kind = binding?.runtimeType ?? (agent === 'unread' ? undefined : agent?.spec.runtime?.type);
   const frozen = binding ? frozenOf(task, runtimeNamespace, memory) : 'unbound';
-  const name = task.status?.execution?.runtimePoolName ?? task.metadata.labels?.[labelKeys.taskPool];
+  const name = poolNameOf(task);
   const pool = name === undefined ? undefined : (world.pools.get(`${namespace}/${name}`) as unknown as RuntimePool | undefined);
   const held = memory.held?.runtimeInstanceID === pool?.status?.activeInstance?.runtimeInstanceID ? memory.held : undefined;
   return {
