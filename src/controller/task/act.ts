@@ -20,6 +20,7 @@ import { patchWatched } from '../patch.js';
 import { demandOnRecord, isOutdated } from '../pool/demand.js';
 import { watchedKinds } from '../world.js';
 import type { World } from '../world.js';
+import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { Ending, TaskEffect } from './decision.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
@@ -111,6 +112,9 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       return;
     case 'clean-session':
       await options.cleanSession(o, signal);
+      return;
+    case 'record-cleanup':
+      await writeTaskStatus(options, o.task, withCleanupReceipt(o.task), signal);
       return;
     case 'release': {
       const left = (o.task.metadata.finalizers ?? []).filter((one) => one !== finalizers.task);

@@ -62,10 +62,18 @@ const atWork: TaskRule = (o) => {
 
 const settled: TaskRule = (o) => (isSettled(o.task) ? (leftBehind(o) ?? {}) : undefined);
 
-/** A session that its attempt left: it is ended by whoever can ask its instance. */
+/** A session that its attempt left is ended by whoever can ask its instance; that it is gone is on record before the Task may go. */
 function leftBehind(o: TaskObservation): TaskDecision | undefined {
-  if (o.leftSession === 'none') return undefined;
-  return o.leftSession === 'reachable' ? { effect: { do: 'clean-session' } } : { wait: secondLook };
+  switch (o.leftSession) {
+    case 'none':
+      return undefined;
+    case 'gone':
+      return { effect: { do: 'record-cleanup' } };
+    case 'reachable':
+      return { effect: { do: 'clean-session' } };
+    case 'unreachable':
+      return { wait: secondLook };
+  }
 }
 
 /** A Task that was restored, or copied, with the binding of another one. Nothing is ever sent for it. Source: dispatch.md §4.8, §9.5. */

@@ -32,6 +32,8 @@ export type TaskEffect =
   | { readonly do: 'settle-from-record' }
   | { readonly do: 'cancel'; readonly reason: 'deleted' | 'lost' }
   | { readonly do: 'clean-session' }
+  /** Its session ended with its instance, which is as good as a deletion. */
+  | { readonly do: 'record-cleanup' }
   | { readonly do: 'release' };
 
 export interface TaskDecision {

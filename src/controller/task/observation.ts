@@ -38,8 +38,11 @@ export interface TaskObservation {
   readonly held: Held | undefined;
   /** An attempt runs, and its instance is not there any more. */
   readonly lost: boolean;
-  /** The session of an attempt that no process runs may still be there. `unreachable` = nothing can be asked of its instance now. */
-  readonly leftSession: 'none' | 'reachable' | 'unreachable';
+  /**
+   * The session of an attempt that no process runs may still be there, unless it is `gone` with its instance, which is not on record yet.
+   * `unreachable` = nothing can be asked of its instance now.
+   */
+  readonly leftSession: 'none' | 'gone' | 'reachable' | 'unreachable';
 }
 
 /** States after which nothing is sent any more. */

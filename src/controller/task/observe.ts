@@ -132,14 +132,14 @@ function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
   return pod === undefined || phase === 'Failed' || phase === 'Succeeded';
 }
 
-/** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12. */
+/** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12, dispatch.md §4.5. */
 function leftSession({ world, credentialsOf }: TaskObserverOptions, { metadata, status }: Task): TaskObservation['leftSession'] {
   const execution = status?.execution;
   if (execution?.runtimeSessionUID === undefined || execution.runtimeSessionCleanupDigest !== undefined) return 'none';
   const key = `${metadata.namespace ?? ''}/${execution.runtimePoolName ?? ''}`;
   const pool = world.pools.get(key) as unknown as RuntimePool | undefined;
   const instance = pool?.status?.activeInstance;
-  if (!instance || instance.runtimeInstanceID !== execution.runtimeInstanceID) return 'none';
+  if (!instance || instance.runtimeInstanceID !== execution.runtimeInstanceID) return 'gone';
   const known = credentialsOf(key, instance.controllerEpoch) && deployedGeneration(world, instance) !== undefined;
   return known ? 'reachable' : 'unreachable';
 }

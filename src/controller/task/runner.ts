@@ -14,7 +14,7 @@ import type { TaskActOptions } from './act.js';
 import { advance, conflictTries, latest, patiently, refresh } from './advance.js';
 import { runAttempt } from './attempt.js';
 import type { AttemptOutcome, AttemptPort, AttemptStep } from './attempt-port.js';
-import { cleanupDigest } from './cleanup-digest.js';
+import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
 import { deployedGeneration } from './observe.js';
@@ -256,11 +256,7 @@ export function createRunner(options: RunnerOptions): Runner {
     aborted: AbortSignal,
   ): Promise<void> {
     await step('delete-session', () => endSession(client, orders, clock, aborted));
-    const digest = cleanupDigest(task, orders, instance);
-    await advance(options, task, executionOutcomes, ({ status }) => ({
-      ...status,
-      execution: { ...status?.execution, runtimeSessionCleanupDigest: digest },
-    }));
+    await advance(options, task, executionOutcomes, withCleanupReceipt);
   }
 
   return {

@@ -59,6 +59,7 @@ describe('a Task that is deleted', () => {
     const over = deleting(inState(bound.task, { state: 'Failed', outcome: 'Failed' }));
     expect(verb(decide(served({ leftSession: 'reachable' }, over), soon))).toBe('clean-session');
     expect(decide(served({ leftSession: 'unreachable' }, over), soon)).toEqual({ wait: 5_000 });
+    expect(verb(decide(served({ leftSession: 'gone' }, over), soon))).toBe('record-cleanup');
     expect(verb(decide(served({ leftSession: 'none' }, over), soon))).toBe('release');
   });
 
@@ -91,6 +92,13 @@ describe('a settled Task', () => {
 
   test('rests when only its phase says so', () => {
     expect(decide(seen({ ...newTask(), status: { phase: 'Failed' } }), soon)).toEqual({});
+  });
+
+  test('says that its session is gone once that went with its instance', () => {
+    for (const state of ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'] as const)
+      expect(verb(decide(served({ leftSession: 'gone' }, inState(bound.task, { state, outcome: state })), soon))).toBe(
+        'record-cleanup',
+      );
   });
 
   test('has its session ended first', () => {
