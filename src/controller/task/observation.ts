@@ -55,6 +55,10 @@ export function mayHaveSent({ status }: Task): boolean {
   return sentStates.includes(status?.execution?.state ?? '');
 }
 
+export function isBound({ status }: Task): boolean {
+  return status?.agentExecutionBinding !== undefined;
+}
+
 export function isSettled({ status }: Task): boolean {
   return terminal.includes(status?.execution?.state ?? '') || ['Succeeded', 'Failed', 'Cancelled'].includes(status?.phase ?? '');
 }

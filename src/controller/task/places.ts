@@ -3,7 +3,7 @@ import { finalizers } from '../../domain/labels.js';
 import { compareWaiting, placeOf, waitingOf } from '../../domain/queue-order.js';
 import type { Waiting } from '../../domain/queue-order.js';
 import type { TaskDecision } from './decision.js';
-import { isSettled } from './observation.js';
+import { isBound, isSettled } from './observation.js';
 import type { TaskObservation } from './observation.js';
 
 /**
@@ -91,10 +91,6 @@ function isUnderWay(task: Task, standingOf: StandingOf): boolean {
 function contends(task: Task, standingOf: StandingOf): boolean {
   const waits = !isSettled(task) && !isBound(task) && task.metadata.deletionTimestamp === undefined;
   return waits && standingOf(task) === undefined;
-}
-
-function isBound({ status }: Task): boolean {
-  return status?.agentExecutionBinding !== undefined;
 }
 
 function isNeighbour({ namespace }: Task['metadata'], { metadata }: Pick<Task, 'metadata'>): boolean {

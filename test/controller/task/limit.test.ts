@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Manifest, Task } from '../../../src/api/index.js';
 import type { ClassVerdict } from '../../../src/controller/classes.js';
+import { concernedBy } from '../../../src/controller/concerned.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
 import type { World } from '../../../src/controller/world.js';
 import { finalizers } from '../../../src/domain/labels.js';
@@ -40,8 +41,11 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
     if (!before || (!isTaken(before as unknown as Task) && isTaken(written))) entered.push(after.metadata.name);
     setTimeout(() => {
       learn(after);
-      queue.add(keyOf(after));
-      if (overIn(written)) for (const key of reconciler.nextPlaces(written)) queue.add(key);
+      const concerned = concernedBy(
+        { name: 'tasks', before, after },
+        { tasks, pools: () => [], nextPlaces: reconciler.nextPlaces, now: Date.now() },
+      );
+      for (const key of concerned.tasks) queue.add(key);
     }, 15);
   });
   const tasks = () => [...client.stored.values()].filter(({ kind }) => kind === 'Task') as unknown as readonly Task[];
