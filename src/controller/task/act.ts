@@ -163,7 +163,7 @@ async function endingOf({ o, options, signal }: TaskWork): Promise<Ending> {
 
 /** Whatever a queued Task waits for, it has no slot yet. A more telling reason stays. Source: workload.md §7.11, §8.5. */
 function saying(before: TaskStatus, message: string | undefined): TaskStatus {
-  const status = withMessage(before, message);
+  const status = { ...withMessage(before, message), phase: before.phase ?? ('Pending' as const) };
   if (before.execution?.state !== 'Queued') return status;
   const { reason, ...execution } = before.execution;
   const kept = reason !== undefined && reason !== 'AtCapacity' ? reason : message === undefined ? undefined : 'AtCapacity';
