@@ -505,6 +505,8 @@ export const taskKind = define({
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Priority', type: 'integer', jsonPath: '.spec.priority' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    // Last, since it is long: what a Task waits for, or why it failed.
+    { name: 'Message', type: 'string', jsonPath: '.status.message' },
   ],
   crdAnnotations: { 'gateway.orka.ai/session-cutoff-schema': 'v1' },
 });

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { Manifest, PoolLifecycle, RuntimePool } from '../api/index.js';
+import type { PoolLifecycle, RuntimePool, Task } from '../api/index.js';
 import { available } from '../domain/available.js';
-import { labelKeys } from '../domain/labels.js';
 import type { ClusterAccess } from '../kube/access.js';
 import { createClient, get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
@@ -11,6 +10,7 @@ import type { KubeEvent, Recorder } from '../kube/events.js';
 import { KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
+import { keyOf } from '../kube/store.js';
 import { createTransport } from '../kube/transport.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
@@ -18,6 +18,8 @@ import type { JsonObject } from '../lib/json.js';
 import { mergeChange } from '../lib/json.js';
 import { createClasses } from './classes.js';
 import type { Classes } from './classes.js';
+import { concernedBy } from './concerned.js';
+import type { WatchedChange } from './concerned.js';
 import { createLog } from './log.js';
 import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
@@ -32,7 +34,7 @@ import { createTaskReconciler } from './task/reconcile.js';
 import { watchTokens } from './tokens.js';
 import type { Tokens } from './tokens.js';
 import { childKinds, poolOf, watchedKinds, watchWorld } from './world.js';
-import type { WatchedName, World } from './world.js';
+import type { World } from './world.js';
 
 /** Name of the Lease, and of everything else that is the controller's own. */
 const controllerName = 'orka-workspaces-controller';
@@ -49,6 +51,8 @@ interface Queues {
 /** What a leading process works with. */
 interface Leading {
   readonly queues: Queues;
+  /** Whoever a change concerns is looked at. */
+  readonly changed: (change: WatchedChange) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -88,11 +92,9 @@ export async function runController(
     else log.error('watch', error);
   };
   const watched = watchWorld(client, settings, {
-    onChange: (name, key, before, after) => {
+    onChange: (name, _key, before, after) => {
       if (name === 'classes') tokens.follow(watched.world.classes.list());
-      if (!leading) return;
-      // Whom it belonged to must look as well: its labels may be what was changed.
-      for (const object of [before, after]) if (object) route(leading.queues, watched.world, name, key, object);
+      leading?.changed({ name, before, after });
     },
     onMissing: (name, missing) => {
       log.warn(missing ? 'kind is missing' : 'kind is served', { kind: watchedKinds[name].kind });
@@ -280,9 +282,19 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
   }
   for (const object of world.tasks.list()) queues.tasks.add(keyOf(object));
   // What a pool left that is gone, too.
-  for (const name of childKinds) for (const object of world[name].list()) addPool(queues.pools, poolOf(object));
+  for (const name of childKinds)
+    for (const pool of world[name].list().map(poolOf)) if (pool !== undefined) queues.pools.add(pool);
   return {
     queues,
+    changed: (change) => {
+      const concerned = concernedBy(change, {
+        tasks: () => world.tasks.list() as unknown as readonly Task[],
+        pools: () => world.pools.list() as unknown as readonly RuntimePool[],
+        nextPlaces: tasks.nextPlaces,
+        now: systemClock.now(),
+      });
+      for (const name of Object.keys(queues) as (keyof Queues)[]) for (const key of concerned[name]) queues[name].add(key);
+    },
     stop: async () => {
       stopping.abort();
       // Who does not lead any more ends at once.
@@ -298,41 +310,6 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
 
 async function closed(recorder: Recorder): Promise<void> {
   await recorder.close(shutdownWithin / 2);
-}
-
-/** Who must look at what changed. */
-function route({ tasks, pools, classes }: Queues, world: World, name: WatchedName, key: string, object: Manifest): void {
-  switch (name) {
-    case 'tasks': {
-      tasks.add(key);
-      const pool = object.metadata.labels?.[labelKeys.taskPool];
-      if (pool !== undefined) pools.add(`${object.metadata.namespace ?? ''}/${pool}`);
-      return;
-    }
-    case 'agents':
-      for (const task of world.tasks.list()) {
-        if (task.metadata.namespace === object.metadata.namespace) tasks.add(keyOf(task));
-      }
-      return;
-    case 'classes':
-      classes.add(key);
-      for (const pool of world.pools.list()) pools.add(keyOf(pool));
-      for (const task of world.tasks.list()) tasks.add(keyOf(task));
-      return;
-    case 'pools':
-      pools.add(key);
-      for (const task of world.tasks.list()) {
-        const { namespace = '', labels } = task.metadata;
-        if (`${namespace}/${labels?.[labelKeys.taskPool] ?? ''}` === key) tasks.add(keyOf(task));
-      }
-      return;
-    default:
-      addPool(pools, poolOf(object));
-  }
-}
-
-function addPool(pools: Workqueue, key: string | undefined): void {
-  if (key !== undefined) pools.add(key);
 }
 
 async function writeClassStatus(
@@ -391,8 +368,4 @@ async function nameMissing(client: KubeClient, namespaces: readonly string[], lo
 function highestEpoch(world: World): number {
   const epochs = (world.pools.list() as unknown as readonly RuntimePool[]).map(({ status }) => status?.controllerEpoch ?? 0);
   return Math.max(0, ...epochs);
-}
-
-function keyOf({ metadata: { namespace, name } }: Manifest): string {
-  return `${namespace ?? ''}/${name}`;
 }

@@ -1,7 +1,12 @@
 import type { Manifest } from '../api/index.js';
 
+/** What an object is called. */
+interface Named {
+  readonly metadata: Pick<Manifest['metadata'], 'namespace' | 'name'>;
+}
+
 /** `namespace/name` of an object, `name` alone where there are no namespaces. */
-export function keyOf({ metadata: { namespace, name } }: Manifest): string {
+export function keyOf({ metadata: { namespace, name } }: Named): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 

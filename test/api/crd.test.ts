@@ -165,7 +165,7 @@ describe('the names', () => {
 
 describe('the columns', () => {
   test.each([
-    [taskKind, 'Type Phase Priority Age'],
+    [taskKind, 'Type Phase Priority Age Message'],
     [agentKind, 'Provider Model Ready Active Age'],
     [runtimePoolKind, 'Lifecycle Admission Desired Current Sessions Prompts Age Message'],
     [runtimePoolClassKind, 'Provider Class Ready Reason Age'],

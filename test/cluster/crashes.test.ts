@@ -152,7 +152,16 @@ const scenarios = {
   },
   life: {
     effects: [
-      ...['add-finalizer', 'read-credentials', 'drain', 'delete-claim', 'scale-to-zero', 'delete-pool', 'remove'],
+      ...[
+        'add-finalizer',
+        'read-credentials',
+        'drain',
+        'delete-claim',
+        'record-demand',
+        'scale-to-zero',
+        'delete-pool',
+        'remove',
+      ],
       ...['remove-finalizer', ...starting],
     ] as PoolEffectName[],
     serving: false,
@@ -160,7 +169,16 @@ const scenarios = {
     over: lived,
   },
   'plain-life': {
-    effects: ['create-credentials', 'ensure', 'start-workload', 'probe', 'drain', 'stop-workload', 'scale-to-zero'],
+    effects: [
+      'create-credentials',
+      'ensure',
+      'start-workload',
+      'probe',
+      'record-demand',
+      'drain',
+      'stop-workload',
+      'scale-to-zero',
+    ],
     serving: false,
     happens: (lane) => lane.createTask(`CRASH_${++words}`, undefined, 'plain'),
     over: shared,
@@ -197,6 +215,7 @@ const shortly = {
   probe: 'start',
   drain: 'rollout',
   remove: 'deletion',
+  'record-demand': 'life',
   'scale-to-zero': 'life',
   'delete-pool': 'life',
   'remove-finalizer': 'deletion',

@@ -90,6 +90,11 @@ function performed(o: PoolObservation, effect: PoolEffect, now: number): PoolObs
       return knowing({ authenticated: 'ready' });
     case 'ensure':
       return effect.objects.reduce((all, { wanted }) => ensured(all, wanted), o);
+    case 'record-demand': {
+      const { demand } = o;
+      const lastAt = Math.max(demand.lastAt, effect.at);
+      return { ...o, demand: { ...demand, recordedAt: effect.at, lastAt, seen: demand.active > 0 } };
+    }
     case 'record-template':
       return recording({ templateDigest: effect.digest });
     case 'create-claim':

@@ -1,5 +1,6 @@
 import type { Manifest, RuntimePool, RuntimePoolClassSpec } from '../../src/api/index.js';
 import { activeInstance } from '../../src/controller/pool/accept.js';
+import type { Demand } from '../../src/controller/pool/demand.js';
 import { serving } from '../../src/controller/pool/intents.js';
 import type { PodView, PoolObservation, Probe } from '../../src/controller/pool/observation.js';
 import { podView } from '../../src/controller/pool/pod-view.js';
@@ -261,7 +262,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
     enabled: true,
     missingKinds: [],
     epoch,
-    demand: { active: 1, queued: 1, finalizing: 0, lastAt: now },
+    demand: wantedBy(1),
     idleTtl: 900_000,
     credentials: reached('credentialed')
       ? { state: 'ready', authSecretUid: 'auth-uid', tokenGeneration }
@@ -319,6 +320,13 @@ const pressure = {
 function served(o: PoolObservation): PoolObservation {
   const instance = activeInstance(pod, pod.identity!, probed().status, now);
   return { ...o, pool: { ...o.pool, status: nextStatus(o, serving(instance, pressure, false), now - 60_000) } };
+}
+
+/** So many Tasks want the pool, which is on record. */
+export const wantedBy = (active: number): Demand => ({ ...unwantedSince(now), active, queued: active });
+/** Nobody wants the pool since then, which is on record. */
+export function unwantedSince(at: number): Demand {
+  return { active: 0, queued: 0, finalizing: 0, lastAt: at, recordedAt: at, seen: false };
 }
 
 /** Changes some members of an observation. */

@@ -125,6 +125,10 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
       return 'again';
     case 'remove':
       return (await removeObjects(options, effect.objects, work.signal)) ? 'again' : 'watch';
+    case 'record-demand':
+      await annotatePool(work, { [annotationKeys.lastDemandAt]: new Date(effect.at).toISOString() });
+      memory.wanted = o.demand.active > 0;
+      return 'again';
     case 'scale-to-zero':
       await patchPool(work, { spec: { desiredReplicas: 0 } });
       return 'again';

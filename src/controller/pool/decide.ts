@@ -1,7 +1,8 @@
 import { finalizers } from '../../domain/labels.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { PoolDecision, PoolEffect } from './decision.js';
-import { ending } from './ending.js';
+import { demandToRecord } from './demand.js';
+import { ending, isBeingDeleted } from './ending.js';
 import { ambiguous, degraded } from './intents.js';
 import type { PoolObservation } from './observation.js';
 import { firstOf, heldReservations, isUnwanted, keepLive, laterLook } from './rule.js';
@@ -78,6 +79,13 @@ const kindsMissing: PoolRule = (o) =>
       }
     : undefined;
 
+/** Before it is asked how long nobody wanted it. Source: workload.md §2.10, §7.12. */
+const demanded: PoolRule = (o, now) => {
+  if (isBeingDeleted(o)) return undefined;
+  const at = demandToRecord(o.demand, heldReservations(o, now).length > 0, now);
+  return at === undefined ? undefined : { effect: { do: 'record-demand', at } };
+};
+
 /** Nobody asked for so long that the sandbox is given back. */
 const idle: PoolRule = (o, now) => {
   if (isUnwanted(o) || o.demand.active > 0 || heldReservations(o, now).length > 0 || hostsSession(o)) return undefined;
@@ -92,6 +100,7 @@ function hostsSession({ family, pool }: PoolObservation): boolean {
 const rules: readonly PoolRule[] = [
   released,
   unprotected,
+  demanded,
   idle,
   foreign,
   strange,

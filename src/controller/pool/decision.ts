@@ -95,6 +95,8 @@ export type PoolEffect =
   | { readonly do: 'probe'; readonly pod: PodView }
   | { readonly do: 'drain'; readonly pod: PodView; readonly reason: string }
   | { readonly do: 'remove'; readonly objects: readonly Manifest[] }
+  /** That it is wanted, or until when it was; in milliseconds since 1970. */
+  | { readonly do: 'record-demand'; readonly at: number }
   | { readonly do: 'scale-to-zero' }
   | { readonly do: 'delete-pool' }
   | { readonly do: 'remove-finalizer' };
@@ -121,6 +123,7 @@ export const poolEffects = Object.keys({
   probe: true,
   drain: true,
   remove: true,
+  'record-demand': true,
   'scale-to-zero': true,
   'delete-pool': true,
   'remove-finalizer': true,

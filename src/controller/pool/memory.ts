@@ -47,6 +47,8 @@ export interface PoolMemory {
   /** When a Deployment was asked for its Pod. */
   askedAt: number | undefined;
   recycling: { count: number; at: number; because: string };
+  /** Somebody wanted it at the last look, and that this is over is not on record. */
+  wanted: boolean;
   /** When its lifecycle was entered, if this process saw it. */
   entered: { readonly lifecycle: PoolLifecycle; readonly at: number } | undefined;
   /** Nothing is left of another pool of the name. */
@@ -70,6 +72,7 @@ export function createMemory(): PoolMemory {
     deleting: undefined,
     askedAt: undefined,
     recycling: { count: 0, at: 0, because: '' },
+    wanted: false,
     entered: undefined,
     swept: false,
     refused: undefined,

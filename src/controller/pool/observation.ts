@@ -5,6 +5,7 @@ import type { Finding } from '../../lib/errors.js';
 import type { Capabilities, Status } from '../../harness/introspection.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import type { ClassVerdict } from '../classes.js';
+import type { Demand } from './demand.js';
 
 /** Everything that the next step of a pool depends on, as a plain value. */
 export interface PoolObservation {
@@ -49,16 +50,6 @@ export interface PoolObservation {
   readonly recorded: RecordedState;
   readonly known: KnownOfInstance;
   readonly recycling: { readonly count: number; readonly at: number; readonly because: string };
-}
-
-/** What Tasks want of a pool. */
-export interface Demand {
-  /** Tasks that are not settled. */
-  readonly active: number;
-  readonly queued: number;
-  readonly finalizing: number;
-  /** Milliseconds since 1970 of the last demand: asked for, or settled. */
-  readonly lastAt: number;
 }
 
 /** Private Secrets of the current epoch, and the token of the provider proxy. Values are never here. */

@@ -1,4 +1,3 @@
-import { executionOutcomes } from '../../api/index.js';
 import type { Manifest, RuntimePool, RuntimePoolClassSpec, Task } from '../../api/index.js';
 import { claimMatches, differsFromAccepted, isOwned } from '../../domain/attestation.js';
 import { identityOfPool, resolveFacts } from '../../domain/facts.js';
@@ -21,12 +20,12 @@ import type { Classes } from '../classes.js';
 import { poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, World } from '../world.js';
 import { claimVerdict } from './claim-verdict.js';
+import { demandOf } from './demand.js';
 import { differs } from './differs.js';
 import type { AuthMaterial, PoolMemory, TokenMaterial } from './memory.js';
 import type {
   ClaimView,
   CredentialsState,
-  Demand,
   IsolationObject,
   PodView,
   PoolObservation,
@@ -93,7 +92,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     missingKinds:
       family === 'plain' ? [] : providerKinds.filter((name) => world[name].missing()).map((name) => watchedKinds[name].kind),
     epoch,
-    demand: demandOf(pool, world.tasks),
+    demand: demandOf(pool, world.tasks.list() as unknown as readonly Task[], memory.wanted),
     idleTtl: options.idleTtl,
     credentials,
     rendered,
@@ -347,26 +346,4 @@ function authenticated({ status }: RuntimePool, pods: readonly PodView[], { auth
   const material = identity && auth.get(identity.controllerEpoch);
   if (material === 'lost') return 'lost';
   return material ? 'ready' : 'unread';
-}
-
-const settled: readonly string[] = executionOutcomes;
-
-/** Counts the Tasks of a pool. Source: workload.md §7.12. */
-function demandOf(pool: RuntimePool, tasks: Watched): Demand {
-  const own = (tasks.list() as unknown as readonly Task[]).filter(
-    ({ metadata }) =>
-      metadata.namespace === pool.metadata.namespace && metadata.labels?.[labelKeys.taskPool] === pool.metadata.name,
-  );
-  const states = own.map(({ status }) => status?.execution?.state);
-  const asked = Date.parse(pool.metadata.annotations?.[annotationKeys.lastDemandAt] ?? '');
-  const settledAt = own.flatMap(({ status }) =>
-    settled.includes(status?.execution?.state ?? '') ? [Date.parse(status?.execution?.lastTransitionTime ?? '')] : [],
-  );
-  return {
-    active: states.filter((state) => state === undefined || !settled.includes(state)).length,
-    queued: states.filter((state) => state === 'Queued' || state === 'Reserved').length,
-    finalizing: states.filter((state) => state === 'Settling').length,
-    // Without a readable time nothing is ever reaped.
-    lastAt: Math.max(asked, ...settledAt),
-  };
 }

@@ -95,6 +95,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const o = observePool(options, key, memory);
       if (!o) return undefined;
       learnContainer(memory, o.pods);
+      if (o.demand.active > 0) memory.wanted = true;
       if (missesClaim(memory, o)) tellEnded(o.pool, 'the claim was deleted by someone else');
       const decision = decide(o, options.clock.now());
       // What is tried in vain again and again would be announced again and again.

@@ -17,8 +17,10 @@ import type { JsonObject } from '../../lib/json.js';
 import { isObject } from '../../lib/json.js';
 import { renderRuntimePool } from '../../render/runtime-pool.js';
 import { patchWatched } from '../patch.js';
+import { demandOnRecord, isOutdated } from '../pool/demand.js';
 import { watchedKinds } from '../world.js';
 import type { World } from '../world.js';
+import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { Ending, TaskEffect } from './decision.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
@@ -113,6 +115,9 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
     case 'clean-session':
       await options.cleanSession(o, signal);
       return;
+    case 'record-cleanup':
+      await writeTaskStatus(options, o.task, withCleanupReceipt(o.task), signal);
+      return;
     case 'release': {
       const left = (o.task.metadata.finalizers ?? []).filter((one) => one !== finalizers.task);
       await patchTask(options, o.task, { finalizers: left }, signal);
@@ -160,7 +165,7 @@ async function endingOf({ o, options, signal }: TaskWork): Promise<Ending> {
 
 /** Whatever a queued Task waits for, it has no slot yet. A more telling reason stays. Source: workload.md §7.11, §8.5. */
 function saying(before: TaskStatus, message: string | undefined): TaskStatus {
-  const status = withMessage(before, message);
+  const status = { ...withMessage(before, message), phase: before.phase ?? ('Pending' as const) };
   if (before.execution?.state !== 'Queued') return status;
   const { reason, ...execution } = before.execution;
   const kept = reason !== undefined && reason !== 'AtCapacity' ? reason : message === undefined ? undefined : 'AtCapacity';
@@ -279,15 +284,10 @@ async function queue(work: TaskWork, recovered: boolean): Promise<void> {
     );
 }
 
-/** Milliseconds for which nobody need say again that a pool is wanted. Source: workload.md §2.10. */
-const demandStampLife = 60_000;
-
 async function ensurePool({ o, options, signal }: TaskWork, { plan }: Thawed): Promise<RuntimePool | undefined> {
   const found = o.pool ?? (await createPool({ o, options, signal }, plan));
   if (!found || found.metadata.deletionTimestamp !== undefined) return found;
-  const demandedAt = Date.parse(found.metadata.annotations?.[annotationKeys.lastDemandAt] ?? '');
-  // A stamp that nobody can read is old.
-  const stale = !(options.clock.now() - demandedAt < demandStampLife);
+  const stale = isOutdated(demandOnRecord(found), options.clock.now());
   const idle = found.spec.desiredReplicas !== 1;
   if (!idle && !stale) return found;
   const change = {

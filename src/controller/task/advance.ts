@@ -94,6 +94,7 @@ export async function refresh({ client, signal }: AdvanceOptions, watched: Watch
   if (fresh) watched.wrote(fresh);
 }
 
-function mayPass(error: unknown): boolean {
+/** It may be over a moment later; a write may have been stored all the same. */
+export function mayPass(error: unknown): boolean {
   return error instanceof KubeError && passing.includes(error.code);
 }

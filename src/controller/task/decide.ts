@@ -16,6 +16,7 @@ import { isMadeFrom } from '../classes.js';
 import type { Ending, TaskDecision, WaitReason } from './decision.js';
 import { isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
+import { hasPlace } from './places.js';
 import { freeSlots } from './reserve.js';
 import { neutral, waitsForPlace } from './words.js';
 
@@ -28,7 +29,7 @@ const togetherGrace = 5_000;
 const placeLook = 10_000;
 /** Whoever waits for a slot no longer than this says nothing of it. */
 const worthAWord = 2_000;
-/** Until one that is not the first looks again whether the first took the slot: the order changes with time. */
+/** Until one that is not the first looks again whether the first took the slot, or the place: the order changes with time. */
 const turnLook = 1_000;
 /** Until it is looked again whether an instance can be asked. */
 const secondLook = 5_000;
@@ -64,10 +65,18 @@ const atWork: TaskRule = (o) => {
 
 const settled: TaskRule = (o) => (isSettled(o.task) ? (leftBehind(o) ?? {}) : undefined);
 
-/** A session that its attempt left: it is ended by whoever can ask its instance. */
+/** A session that its attempt left is ended by whoever can ask its instance; that it is gone is on record before the Task may go. */
 function leftBehind(o: TaskObservation): TaskDecision | undefined {
-  if (o.leftSession === 'none') return undefined;
-  return o.leftSession === 'reachable' ? { effect: { do: 'clean-session' } } : { wait: secondLook };
+  switch (o.leftSession) {
+    case 'none':
+      return undefined;
+    case 'gone':
+      return { effect: { do: 'record-cleanup' } };
+    case 'reachable':
+      return { effect: { do: 'clean-session' } };
+    case 'unreachable':
+      return { wait: secondLook };
+  }
 }
 
 /** A Task that was restored, or copied, with the binding of another one. Nothing is ever sent for it. Source: dispatch.md §4.8, §9.5. */
@@ -101,14 +110,18 @@ const late: TaskRule = (o, now) => {
   return settle('Cancelled', 'TaskTimeout', `deadline exceeded before runtime admission${because}`);
 };
 
-/** A namespace has as many Tasks as it may; whoever comes next in the order of queues is taken next. Source: dispatch.md §2.1. */
-const crowded: TaskRule = (o, now) => {
+/** A namespace has as many Tasks as it may; whoever comes next in the order of queues goes on next. Source: dispatch.md §2.1. */
+const crowded: TaskRule = (o, now) =>
+  o.frozen === 'unbound' && o.quota?.standing !== 'held-up' ? waitingForPlace(o, now) : undefined;
+
+function waitingForPlace(o: TaskObservation, now: number): TaskDecision | undefined {
   const { quota, task } = o;
-  if (o.frozen !== 'unbound' || !quota) return undefined;
-  if (quota.taken + placeOf(waitingOf(task), quota.waiting, now) < quota.limit) return undefined;
+  if (!quota || hasPlace(o, now)) return undefined;
+  if (quota.free > 0) return { ...waiting(o, now, { until: now + turnLook }), forPlace: true };
   const because = waitsForPlace(task.metadata.namespace ?? '', quota.limit);
-  return waiting(o, now, { because, reason: 'NamespaceTaskLimitReached', until: now + placeLook });
-};
+  const wait: Wait = { because, reason: 'NamespaceTaskLimitReached', until: now + placeLook };
+  return { ...waiting(o, now, wait), forPlace: true };
+}
 
 /** Everything that decides about an unbound Task must have been read before it is refused. */
 const unread: TaskRule = (o) => {
@@ -153,6 +166,8 @@ const unbound: TaskRule = (o, now) => {
     ...(typeof o.systemPrompt === 'object' ? { systemPromptText: o.systemPrompt.text } : {}),
   });
   if ('refusal' in assessed) return { effect: { do: 'refuse', refusal: assessed.refusal } };
+  const full = waitingForPlace(o, now);
+  if (full) return full;
   const { plan } = assessed;
   const taken =
     o.task.metadata.finalizers?.includes(finalizers.task) === true &&

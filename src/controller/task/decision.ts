@@ -32,10 +32,14 @@ export type TaskEffect =
   | { readonly do: 'settle-from-record' }
   | { readonly do: 'cancel'; readonly reason: 'deleted' | 'lost' }
   | { readonly do: 'clean-session' }
+  /** Its session ended with its instance, which is as good as a deletion. */
+  | { readonly do: 'record-cleanup' }
   | { readonly do: 'release' };
 
 export interface TaskDecision {
   readonly effect?: TaskEffect;
   /** Milliseconds; only without an effect. Absent: until something changes. */
   readonly wait?: number;
+  /** It could go on, but for a place in its namespace. @default it needs none, or something else as well */
+  readonly forPlace?: true;
 }

@@ -1,6 +1,7 @@
 import type { Agent } from '../../api/index.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
+import type { Standing } from './places.js';
 
 /** Why the last tries to begin an attempt in one instance came to nothing, and when the next is due, in milliseconds since 1970. */
 export interface Held {
@@ -19,6 +20,8 @@ export interface TaskMemory {
   /** The stored snapshot that the binding names; without a body there is none, or another. */
   snapshot: { readonly id: string; readonly body: string | undefined } | undefined;
   thawed: Thawed | { readonly problem: Finding } | undefined;
+  /** What others must know of this Task before it is bound. */
+  standing: Standing;
   /** UID of the namespace of a bound Task. */
   namespaceUid: string | undefined;
   /** An attempt is under way in this process. */
@@ -36,6 +39,7 @@ export function createTaskMemory(): TaskMemory {
     systemPrompt: undefined,
     snapshot: undefined,
     thawed: undefined,
+    standing: undefined,
     namespaceUid: undefined,
     running: false,
     held: undefined,

@@ -6,6 +6,7 @@ import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
 import type { ClassVerdict } from '../classes.js';
 import type { Held } from './memory.js';
+import type { Quota } from './places.js';
 
 /** Everything that the next step of a Task depends on, as a plain value. */
 export interface TaskObservation {
@@ -23,7 +24,7 @@ export interface TaskObservation {
   readonly pool: RuntimePool | undefined;
   /** Other Tasks that wait for a slot of that pool, and hold none. */
   readonly rivals: readonly Waiting[];
-  /** Of the Task's namespace. `undefined` = there may be as many Tasks as one likes. */
+  /** Of the Task's namespace. `undefined` = there may be as many Tasks as one likes, or this one has its place. */
   readonly quota: Quota | undefined;
   /** UID of the namespace as it is now. `undefined` = the server was not asked yet; only a bound Task asks. */
   readonly namespaceUid: string | undefined;
@@ -37,17 +38,11 @@ export interface TaskObservation {
   readonly held: Held | undefined;
   /** An attempt runs, and its instance is not there any more. */
   readonly lost: boolean;
-  /** The session of an attempt that no process runs may still be there. `unreachable` = nothing can be asked of its instance now. */
-  readonly leftSession: 'none' | 'reachable' | 'unreachable';
-}
-
-/** How many Tasks of a namespace may be under way at once. */
-export interface Quota {
-  readonly limit: number;
-  /** Other Tasks that were taken and are not settled. */
-  readonly taken: number;
-  /** Other Tasks that wait for a place. */
-  readonly waiting: readonly Waiting[];
+  /**
+   * The session of an attempt that no process runs may still be there, unless it is `gone` with its instance, which is not on record yet.
+   * `unreachable` = nothing can be asked of its instance now.
+   */
+  readonly leftSession: 'none' | 'gone' | 'reachable' | 'unreachable';
 }
 
 /** States after which nothing is sent any more. */
@@ -58,6 +53,10 @@ const sentStates: readonly string[] = ['Submitting', 'SubmittedUnknown', 'Accept
 
 export function mayHaveSent({ status }: Task): boolean {
   return sentStates.includes(status?.execution?.state ?? '');
+}
+
+export function isBound({ status }: Task): boolean {
+  return status?.agentExecutionBinding !== undefined;
 }
 
 export function isSettled({ status }: Task): boolean {

@@ -2,18 +2,20 @@ import type { ActiveInstance, Agent, RuntimePool, Task } from '../../api/index.j
 import { isBlank } from '../../domain/admission/rule.js';
 import type { Hosting } from '../../domain/admission/rule.js';
 import { deployedIdentity } from '../../domain/deployed.js';
-import { finalizers, labelKeys } from '../../domain/labels.js';
+import { labelKeys } from '../../domain/labels.js';
 import { waitingOf } from '../../domain/queue-order.js';
 import type { Waiting } from '../../domain/queue-order.js';
 import { thaw } from '../../domain/thaw.js';
 import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
+import { poolNameOf } from '../pool/demand.js';
 import type { AuthMaterial } from '../pool/memory.js';
 import type { World } from '../world.js';
 import type { TaskMemory } from './memory.js';
-import type { Quota, TaskObservation } from './observation.js';
+import type { TaskObservation } from './observation.js';
 import { isSettled, mayHaveSent } from './observation.js';
-import { waitsForPlace } from './words.js';
+import { quotaOf } from './places.js';
+import type { StandingOf } from './places.js';
 
 export interface TaskObserverOptions {
   readonly world: World;
@@ -25,13 +27,15 @@ export interface TaskObserverOptions {
   readonly ledSince: number;
   /** Tasks of one namespace that may be under way at once. @default as many as one likes */
   readonly maxTasksPerNamespace?: number | undefined;
+  /** What is known of other Tasks that are not bound. */
+  readonly standingOf: StandingOf;
   /** Of the instance that a pool had in an epoch; `undefined` = not known in this process. */
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
 }
 
 /** Puts together what is known of a Task; reads nothing from the server. `undefined` = there is no such Task. */
 export function observeTask(options: TaskObserverOptions, key: string, memory: TaskMemory): TaskObservation | undefined {
-  const { world, classes, hosting, runtimeNamespace, epoch } = options;
+  const { world, classes, hosting, runtimeNamespace, epoch, maxTasksPerNamespace: limit } = options;
   const task = world.tasks.get(key) as unknown as Task | undefined;
   if (!task) return undefined;
   const namespace = task.metadata.namespace ?? '';
@@ -39,7 +43,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
   const agent = agentOf(world, namespace, task, memory);
   const kind = binding?.runtimeType ?? (agent === 'unread' ? undefined : agent?.spec.runtime?.type);
   const frozen = binding ? frozenOf(task, runtimeNamespace, memory) : 'unbound';
-  const name = task.status?.execution?.runtimePoolName ?? task.metadata.labels?.[labelKeys.taskPool];
+  const name = poolNameOf(task);
   const pool = name === undefined ? undefined : (world.pools.get(`${namespace}/${name}`) as unknown as RuntimePool | undefined);
   const held = memory.held?.runtimeInstanceID === pool?.status?.activeInstance?.runtimeInstanceID ? memory.held : undefined;
   return {
@@ -51,7 +55,10 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     frozen,
     pool,
     rivals: rivalsOf(world, task, pool),
-    quota: quotaOf(options, task),
+    quota:
+      limit === undefined
+        ? undefined
+        : quotaOf(task, world.tasks.list() as unknown as readonly Task[], limit, options.standingOf),
     namespaceUid: memory.namespaceUid,
     epoch,
     ledSince: options.ledSince,
@@ -78,24 +85,6 @@ function rivalsOf({ tasks }: World, task: Task, pool: RuntimePool | undefined): 
         !holders.includes(metadata.uid ?? ''),
     )
     .map(waitingOf);
-}
-
-function quotaOf({ world, maxTasksPerNamespace: limit }: TaskObserverOptions, task: Task): Quota | undefined {
-  if (limit === undefined || isTaken(task)) return undefined;
-  const { namespace = '', uid } = task.metadata;
-  const others = (world.tasks.list() as unknown as readonly Task[]).filter(
-    (other) => other.metadata.namespace === namespace && other.metadata.uid !== uid && !isSettled(other),
-  );
-  const waits = waitsForPlace(namespace, limit);
-  return {
-    limit,
-    taken: others.filter(isTaken).length,
-    waiting: others.filter((other) => !isTaken(other) && other.status?.message === waits).map(waitingOf),
-  };
-}
-
-function isTaken({ metadata }: Task): boolean {
-  return metadata.finalizers?.includes(finalizers.task) === true;
 }
 
 /** A watch may lag behind the one of Tasks; an Agent that it does not know is asked for before a Task is refused for it. */
@@ -145,14 +134,14 @@ function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
   return pod === undefined || phase === 'Failed' || phase === 'Succeeded';
 }
 
-/** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12. */
+/** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12, dispatch.md §4.5. */
 function leftSession({ world, credentialsOf }: TaskObserverOptions, { metadata, status }: Task): TaskObservation['leftSession'] {
   const execution = status?.execution;
   if (execution?.runtimeSessionUID === undefined || execution.runtimeSessionCleanupDigest !== undefined) return 'none';
   const key = `${metadata.namespace ?? ''}/${execution.runtimePoolName ?? ''}`;
   const pool = world.pools.get(key) as unknown as RuntimePool | undefined;
   const instance = pool?.status?.activeInstance;
-  if (!instance || instance.runtimeInstanceID !== execution.runtimeInstanceID) return 'none';
+  if (!instance || instance.runtimeInstanceID !== execution.runtimeInstanceID) return 'gone';
   const known = credentialsOf(key, instance.controllerEpoch) && deployedGeneration(world, instance) !== undefined;
   return known ? 'reachable' : 'unreachable';
 }

@@ -1,20 +1,27 @@
+import type { Task } from '../../api/index.js';
 import { KubeError } from '../../kube/errors.js';
+import { keyOf } from '../../kube/store.js';
 import type { WorkResult } from '../../kube/workqueue.js';
 import { perform } from './act.js';
 import type { TaskActOptions } from './act.js';
+import { mayPass } from './advance.js';
 import { decide } from './decide.js';
 import { createTaskMemory } from './memory.js';
 import type { TaskMemory } from './memory.js';
 import { isSettled } from './observation.js';
 import { observeTask } from './observe.js';
 import type { TaskObserverOptions } from './observe.js';
+import { nextBeside, standingAfter } from './places.js';
+import type { Standing } from './places.js';
 import { createRunner } from './runner.js';
 import type { RunnerOptions } from './runner.js';
 
-export interface TaskReconcilerOptions extends RunnerOptions, TaskObserverOptions {}
+export interface TaskReconcilerOptions extends RunnerOptions, Omit<TaskObserverOptions, 'standingOf'> {}
 
 export interface TaskReconciler {
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<WorkResult>;
+  /** Keys of the Tasks that may go on now in the namespace of one whose place may be free. */
+  readonly nextPlaces: (task: Pick<Task, 'metadata'>) => readonly string[];
   /** Resolves when no attempt runs any more. */
   readonly idle: () => Promise<void>;
 }
@@ -26,6 +33,25 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
   const memories = new Map<string, { readonly uid: string; readonly memory: TaskMemory }>();
   const runner = createRunner(options);
   const act: TaskActOptions = { ...options, ...runner };
+
+  function standingOf(task: Task): Standing {
+    const known = memories.get(keyOf(task));
+    return known?.uid === task.metadata.uid ? known?.memory.standing : undefined;
+  }
+
+  /** Known to all before anything is written: who looks next counts it. A place that is given up is for whoever comes next. */
+  function stand(task: Task, memory: TaskMemory, standing: Standing): void {
+    const before = memory.standing;
+    memory.standing = standing;
+    const frees = standing === 'held-up' && before !== 'held-up';
+    if (frees) for (const next of nextPlaces(task)) options.again(next);
+  }
+
+  function nextPlaces(task: Pick<Task, 'metadata'>): readonly string[] {
+    const { world, clock, maxTasksPerNamespace: limit } = options;
+    if (limit === undefined) return [];
+    return nextBeside(task, world.tasks.list() as unknown as readonly Task[], limit, standingOf, clock.now()).map(keyOf);
+  }
 
   /** What is known of the Task of that name is of no use to another one of it. Nobody reads what an attempt of a gone one says. */
   function memoryOf(key: string, uid: string | undefined): TaskMemory {
@@ -45,9 +71,11 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
     memory.systemPrompt = undefined;
     try {
       for (let step = 0; step < mostSteps && !signal.aborted; step++) {
-        const o = observeTask(options, key, memory);
+        const o = observeTask({ ...options, standingOf }, key, memory);
         if (!o) return undefined;
-        const { effect, wait } = decide(o, options.clock.now());
+        const decision = decide(o, options.clock.now());
+        stand(o.task, memory, standingAfter(o, decision, memory.standing));
+        const { effect, wait } = decision;
         if (!effect) {
           // The rest of a settled Task needs nothing of it.
           if (isSettled(o.task) && !memory.running) memories.delete(key);
@@ -59,10 +87,13 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
       if (!signal.aborted) throw new Error(`Task ${key} does not settle`);
       return undefined;
     } catch (error) {
-      if (!(error instanceof KubeError) || error.code !== 'conflict') throw error;
-      return { requeueAfter: 20 };
+      if (error instanceof KubeError && error.code === 'conflict') return { requeueAfter: 20 };
+      const task = options.world.tasks.get(key) as unknown as Task | undefined;
+      // A binding that may have been stored keeps its place; who only fails is in nobody's way.
+      if (task && !(memory.standing === 'enters' && mayPass(error))) stand(task, memory, 'held-up');
+      throw error;
     }
   }
 
-  return { reconcile, idle: runner.idle };
+  return { reconcile, nextPlaces, idle: runner.idle };
 }

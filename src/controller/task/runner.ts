@@ -5,6 +5,7 @@ import { instant } from '../../harness/instant.js';
 import type { Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { KubeError } from '../../kube/errors.js';
+import { keyOf } from '../../kube/store.js';
 import type { Metrics } from '../metrics.js';
 import { clientOf } from '../pool/instance.js';
 import type { AuthMaterial } from '../pool/memory.js';
@@ -13,7 +14,7 @@ import type { TaskActOptions } from './act.js';
 import { advance, conflictTries, latest, patiently, refresh } from './advance.js';
 import { runAttempt } from './attempt.js';
 import type { AttemptOutcome, AttemptPort, AttemptStep } from './attempt-port.js';
-import { cleanupDigest } from './cleanup-digest.js';
+import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
 import { deployedGeneration } from './observe.js';
@@ -261,11 +262,7 @@ export function createRunner(options: RunnerOptions): Runner {
     aborted: AbortSignal,
   ): Promise<void> {
     await step('delete-session', () => endSession(client, orders, clock, aborted));
-    const digest = cleanupDigest(task, orders, instance);
-    await advance(options, task, executionOutcomes, ({ status }) => ({
-      ...status,
-      execution: { ...status?.execution, runtimeSessionCleanupDigest: digest },
-    }));
+    await advance(options, task, executionOutcomes, withCleanupReceipt);
   }
 
   return {
@@ -276,8 +273,4 @@ export function createRunner(options: RunnerOptions): Runner {
       await Promise.allSettled(attempts);
     },
   };
-}
-
-function keyOf({ metadata }: Task | RuntimePool): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }

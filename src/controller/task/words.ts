@@ -12,7 +12,7 @@ export function neutral(text: string): string {
   return text.replace(childName, '(its workspace)').replace(deployed, '(its instance)').replace(address, '(its instance)');
 }
 
-/** What a Task says while its namespace has as many as it may: it is how others know that it waits for that. */
+/** What a Task says while its namespace has as many as it may. */
 export function waitsForPlace(namespace: string, limit: number): string {
   return `namespace ${namespace} has as many Tasks under way as it may have at once (${limit}); this one waits until one of them is over`;
 }

@@ -25,6 +25,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {number} [replicas] of the controller; 1 by default
  * @property {boolean} [gates] both switches; off by default, as in a platform file
  * @property {string} [idlePoolTtl] as in `5s`; that of the product by default
+ * @property {number} [maxTasksPerNamespace] as many as one likes by default
  * @property {'Strict' | 'AdmissionAware'} [attestation] of every class; that of the product by default
  * @property {{ readonly cpu: string, readonly memory: string }} [requests] of a sandbox; those of the class by default
  * @property {{ readonly controller: string, readonly runtime: string, readonly tasks: string }} [namespaces] those of the platform file by default
@@ -49,7 +50,15 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @param {Settings} [settings]
  * @returns {Promise<Installation>}
  */
-export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, attestation, requests, namespaces } = {}) {
+export async function synthesize({
+  replicas = 1,
+  gates = false,
+  idlePoolTtl,
+  maxTasksPerNamespace,
+  attestation,
+  requests,
+  namespaces,
+} = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
   const given = /** @type {import('../images/platform.js').PlatformFile} */ (parse(readFileSync(platformFile, 'utf8')));
   const settings = {
@@ -60,6 +69,7 @@ export async function synthesize({ replicas = 1, gates = false, idlePoolTtl, att
       replicas,
       gates: { agentSandbox: gates, workspaceDispatch: gates },
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
+      ...(maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace }),
     },
     classes: eachWith(given.classes, { attestation, requests }),
   };

@@ -25,6 +25,7 @@ import {
   template,
   templateDigest,
   unwanted,
+  unwantedSince,
   warmPool,
   withClaim,
   withPod,
@@ -39,7 +40,7 @@ const secondPod = { ...pod, uid: 'pod-uid-2', name: 'another' };
 const refused = withClaim({ verdict: { state: 'refused', says: 'InvalidMetadata: no' } });
 const claimedAt = (milliseconds: number): Change =>
   withClaim({ live: stored(claim, 'claim-uid', { creationTimestamp: ago(milliseconds) }) });
-const idleNow = having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 900_000 } });
+const idleNow = having({ demand: unwantedSince(now - 900_000) });
 
 describe('whatever is observed', () => {
   const later_ = (at: number): Change => knowing({ probe: { ...probed({}, at) } });
@@ -79,7 +80,7 @@ describe('whatever is observed', () => {
     having({ credentials: { state: 'ready', authSecretUid: 'another', tokenGeneration: 'x' } }),
     having({ credentials: { state: 'unusable', says: 'no' } }),
     having({ recycling: { count: 3, at: now - 1_000, because: 'it ended' } }),
-    having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: NaN } }),
+    having({ demand: unwantedSince(NaN) }),
     withPod({ uid: 'pod-uid-2' }),
     withPod({ ready: false }),
     withPod({ address: undefined, deleting: true, ready: false }),

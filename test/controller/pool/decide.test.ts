@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { format, resolveConfig } from 'prettier';
 import { decide } from '../../../src/controller/pool/decide.js';
+import type { Demand } from '../../../src/controller/pool/demand.js';
 import type { Status } from '../../../src/harness/introspection.js';
 import type { PoolDecision } from '../../../src/controller/pool/decision.js';
 import {
@@ -28,6 +29,8 @@ import {
   stored,
   template,
   unwanted,
+  unwantedSince,
+  wantedBy,
   warmPool,
   withClaim,
   withPod,
@@ -60,8 +63,8 @@ const secondPod = { ...pod, uid: 'pod-uid-2', name: 'another' };
 const refused = withClaim({ verdict: { state: 'refused', says: 'InvalidMetadata: no' } });
 const claimedAt = (milliseconds: number): Change =>
   withClaim({ live: stored(claim, 'claim-uid', { creationTimestamp: ago(milliseconds) }) });
-const unasked = having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now } });
-const idleNow = having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 900_000 } });
+const unasked = having({ demand: unwantedSince(now) });
+const idleNow = having({ demand: unwantedSince(now - 900_000) });
 
 test('each stage of a start has one next step, in this order', () => {
   expect(stages.map((stage) => [stage, decided(stage).effect?.do])).toEqual([
@@ -237,7 +240,7 @@ group('what keeps a wanted pool from being run (§7.3)', () => {
     {
       row: 'a sandbox that is gone is not made again when no Task wants it',
       stage: 'pooled',
-      changes: [having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now } })],
+      changes: [having({ demand: unwantedSince(now) })],
       is: { effect: 'scale-to-zero' },
     },
     {
@@ -251,7 +254,7 @@ group('what keeps a wanted pool from being run (§7.3)', () => {
       stage: 'protected',
       changes: [
         having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' } }),
-        having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now } }),
+        having({ demand: unwantedSince(now) }),
       ],
       is: { ...failed(), effect: 'delete-pool' },
     },
@@ -1064,7 +1067,7 @@ group('an unused pool (§7.12)', () => {
     {
       row: 'until then it is waited for',
       stage: 'serving',
-      changes: [having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 899_000 } })],
+      changes: [having({ demand: unwantedSince(now - 899_000) })],
       is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this', wait: 1_000 },
     },
     {
@@ -1082,18 +1085,69 @@ group('an unused pool (§7.12)', () => {
     {
       row: 'one that is switched off is looked at when its time is over',
       stage: 'serving',
-      changes: [having({ enabled: false, demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 899_000 } })],
+      changes: [having({ enabled: false, demand: unwantedSince(now - 899_000) })],
       is: { status: 'Serving/Closed', instance: 'keep', wait: 1_000 },
+    },
+    {
+      row: 'that nobody wants it any more is recorded first, however long it was wanted',
+      stage: 'serving',
+      changes: [having({ demand: { ...unwantedSince(now - 900_000), seen: true } })],
+      is: { effect: 'record-demand' },
+    },
+    {
+      row: 'so is the end of a Task that another process saw',
+      stage: 'serving',
+      changes: [having({ demand: { ...unwantedSince(now - 900_000), lastAt: now - 30_000 } })],
+      is: { effect: 'record-demand' },
+    },
+    {
+      row: 'not before its slot is given back',
+      stage: 'serving',
+      changes: [having({ demand: { ...unwantedSince(now - 900_000), seen: true } }), reservedBy(30_000)],
+      is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', wait: 30_000 },
+    },
+    {
+      row: 'that it is wanted is recorded once a minute',
+      stage: 'serving',
+      changes: [having({ demand: { ...wantedBy(1), recordedAt: now - 60_000 } })],
+      is: { effect: 'record-demand' },
+    },
+    {
+      row: 'not more often',
+      stage: 'serving',
+      changes: [having({ demand: { ...wantedBy(1), recordedAt: now - 59_999 } })],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'that it is wanted is recorded where nobody can read when it was',
+      stage: 'serving',
+      changes: [having({ demand: { ...wantedBy(1), recordedAt: NaN } })],
+      is: { effect: 'record-demand' },
+    },
+    {
+      row: 'nothing is recorded of a pool that is being deleted',
+      stage: 'recorded',
+      changes: [deleted, having({ demand: { ...unwantedSince(now), seen: true } })],
+      is: { effect: 'remove' },
     },
     {
       row: 'without a readable time it is never reaped',
       stage: 'serving',
-      changes: [having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: NaN } })],
+      changes: [having({ demand: unwantedSince(NaN) })],
       is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
     },
   ]);
 
-  const unused = (lastAt: number): Change => having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt } });
+  test('the end of demand is when it was seen, or when the last Task ended, if nobody here saw that', () => {
+    const at = (demand: Demand) => {
+      const { effect } = decided('serving', having({ demand }));
+      return effect?.do === 'record-demand' ? effect.at : undefined;
+    };
+    const before = unwantedSince(now - 900_000);
+    expect([at({ ...before, seen: true }), at({ ...before, lastAt: now - 30_000 })]).toEqual([now, now - 30_000]);
+  });
+
+  const unused = (lastAt: number): Change => having({ demand: unwantedSince(lastAt) });
   const stoppedStatus = withStatus({ lifecycle: 'Stopped', observedGeneration: 1 });
   table([
     {
@@ -1111,7 +1165,7 @@ group('an unused pool (§7.12)', () => {
     {
       row: 'not while a Task wants it',
       stage: 'pooled',
-      changes: [unwanted, stoppedStatus, having({ demand: { active: 1, queued: 1, finalizing: 0, lastAt: 0 } })],
+      changes: [unwanted, stoppedStatus, having({ demand: wantedBy(1) })],
       is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
     },
     {
@@ -1448,7 +1502,7 @@ group('a pool that a Deployment keeps (§3.9)', () => {
         plain,
         unwanted,
         withStatus({ lifecycle: 'Stopped', observedGeneration: 1 }),
-        having({ demand: { active: 0, queued: 0, finalizing: 0, lastAt: now - 1_800_000 } }),
+        having({ demand: unwantedSince(now - 1_800_000) }),
       ],
       is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
     },

@@ -390,6 +390,18 @@ describe('the end of a pool', () => {
     expect(ownSecrets().map(({ metadata }) => metadata.name)).toEqual(['foreign']);
   });
 
+  test('a Task that is deleted takes nothing of the idle time along', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const recorded = () => Date.parse(cluster.pool()?.metadata.annotations?.['orka.ai/acp-last-demand-at'] ?? '');
+    cluster.remove('Task', 'wanting');
+    const ended = cluster.clock.now();
+    await controller.reconcile(cluster.key, new AbortController().signal);
+    expect([recorded(), cluster.pool()?.spec.desiredReplicas]).toEqual([ended, 1]);
+    await cluster.run(controller, () => cluster.pool()?.spec.desiredReplicas === 0, 2_000);
+    expect(cluster.clock.now() - ended).toBeGreaterThanOrEqual(900_000);
+  });
+
   test('demand that came while a deletion was decided is not overlooked', async () => {
     const controller = cluster.start();
     await cluster.run(controller, isServing);
@@ -401,7 +413,8 @@ describe('the end of a pool', () => {
     const asked = { ...stopped.metadata.annotations, 'orka.ai/acp-last-demand-at': long };
     cluster.put(asPool({ ...stopped, metadata: { ...stopped.metadata, annotations: asked } }));
     cluster.fail(({ method, kind }) => method === 'DELETE' && kind === 'RuntimePool', 'conflict');
-    await controller.reconcile(cluster.key, new AbortController().signal);
+    // One that did not see who wanted it.
+    await cluster.start().reconcile(cluster.key, new AbortController().signal);
     const deletion = cluster.sent.findLast(({ method, kind }) => method === 'DELETE' && kind === 'RuntimePool');
     expect(deletion?.body).toContain(`"resourceVersion":"${cluster.pool()?.metadata.resourceVersion ?? ''}"`);
   });

@@ -59,6 +59,7 @@ describe('a Task that is deleted', () => {
     const over = deleting(inState(bound.task, { state: 'Failed', outcome: 'Failed' }));
     expect(verb(decide(served({ leftSession: 'reachable' }, over), soon))).toBe('clean-session');
     expect(decide(served({ leftSession: 'unreachable' }, over), soon)).toEqual({ wait: 5_000 });
+    expect(verb(decide(served({ leftSession: 'gone' }, over), soon))).toBe('record-cleanup');
     expect(verb(decide(served({ leftSession: 'none' }, over), soon))).toBe('release');
   });
 
@@ -91,6 +92,13 @@ describe('a settled Task', () => {
 
   test('rests when only its phase says so', () => {
     expect(decide(seen({ ...newTask(), status: { phase: 'Failed' } }), soon)).toEqual({});
+  });
+
+  test('says that its session is gone once that went with its instance', () => {
+    for (const state of ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'] as const)
+      expect(verb(decide(served({ leftSession: 'gone' }, inState(bound.task, { state, outcome: state })), soon))).toBe(
+        'record-cleanup',
+      );
   });
 
   test('has its session ended first', () => {
@@ -483,30 +491,50 @@ describe('a Task that was restored from a copy', () => {
 });
 
 describe('where a namespace may have two Tasks under way', () => {
-  const quota = (taken: number, waiting: readonly Waiting[] = []) => ({ limit: 2, taken, waiting });
+  const quota = (free: number, contenders: readonly Waiting[] = []) => ({ limit: 2, free, contenders, standing: undefined });
   const says = 'namespace team-a has as many Tasks under way as it may have at once (2)';
 
   test('the third waits, says why once, and looks again after ten seconds', () => {
-    const first = decide(seen(newTask(), { quota: quota(2) }), soon);
+    const first = decide(seen(newTask(), { quota: quota(0) }), soon);
     expect(first.effect).toMatchObject({
       do: 'say',
       reason: 'NamespaceTaskLimitReached',
       message: expect.stringContaining(says),
     });
     const message = first.effect?.do === 'say' ? (first.effect.message ?? '') : '';
-    expect(decide(seen({ ...newTask(), status: { message } }, { quota: quota(2) }), soon)).toEqual({ wait: 10_000 });
+    expect(decide(seen({ ...newTask(), status: { message } }, { quota: quota(0) }), soon)).toEqual({
+      wait: 10_000,
+      forPlace: true,
+    });
   });
 
   test('one that is free is for whoever is first in the queue', () => {
     const mine = newTask();
     const older = { ...waitingOf(mine), uid: 'older', queuedAt: created - 1_000, createdAt: created - 1_000 };
     const younger = { ...waitingOf(mine), uid: 'younger', queuedAt: created + 1_000, createdAt: created + 1_000 };
-    expect(verb(decide(seen(mine, { quota: quota(1, [older]) }), soon))).toBe('say');
+    expect(decide(seen(mine, { quota: quota(1, [older]) }), soon)).toEqual({ wait: 1_000, forPlace: true });
     expect(verb(decide(seen(mine, { quota: quota(1, [younger]) }), soon))).toBe('take');
+    expect(verb(decide(seen(mine, { quota: quota(2, [older]) }), soon))).toBe('take');
+  });
+
+  test('one that was let through is not asked again, whoever comes', () => {
+    const older = { ...waitingOf(newTask()), uid: 'older', queuedAt: created - 1_000 };
+    expect(verb(decide(seen(takenTask(), { quota: { ...quota(0, [older]), standing: 'enters' } }), soon))).toBe('bind');
+  });
+
+  test('one that waits for its class says so and nothing else, until it could go on', () => {
+    const stuck = { ...quota(0), standing: 'held-up' } as const;
+    const drifted = { state: 'drifted', says: 'it was edited' } as const;
+    const waits = decide(seen(newTask(), { quota: stuck, poolClass: drifted }), soon);
+    expect(waits).toEqual({ effect: expect.objectContaining({ reason: 'RuntimePoolClassUnavailable' }) });
+    expect(decide(seen(newTask(), { quota: stuck }), soon)).toMatchObject({
+      effect: { reason: 'NamespaceTaskLimitReached' },
+      forPlace: true,
+    });
   });
 
   test('one that was bound before is not held up', () => {
-    expect(verb(decide(served({ quota: quota(9) }), soon))).toBe('start');
+    expect(verb(decide(served({ quota: quota(0) }), soon))).toBe('start');
   });
 });
 

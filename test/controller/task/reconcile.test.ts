@@ -17,6 +17,7 @@ import {
   epoch,
   hosting,
   inState,
+  instanceOf,
   newTask,
   poolOf,
   problemsOf,
@@ -418,6 +419,24 @@ describe('a controller that starts', () => {
     it.client.put({ ...pool, status: { lifecycle: 'Stopped' } });
     await it.run();
     expect(it.task()?.metadata.finalizers).toEqual([]);
+    expect(it.task()?.status?.execution?.runtimeSessionCleanupDigest).toMatch(/^sha256:/);
+    expect([it.writes(), it.problems]).toEqual([['PATCH tasks/t1/status', 'PATCH tasks/t1'], []]);
+  });
+
+  test('says once that a session is gone whose pool is, or has another instance', async () => {
+    const it = controlled();
+    it.client.put(over());
+    await it.run();
+    const receipt = it.task()?.status?.execution?.runtimeSessionCleanupDigest;
+    const other = controlled();
+    other.client.put(over());
+    other.client.put(poolOf(bound.plan, { activeInstance: { ...instanceOf(bound.plan), runtimeInstanceID: 'another' } }));
+    for (let i = 0; i < 3; i++) await other.run();
+    expect([receipt, other.task()?.status?.execution?.runtimeSessionCleanupDigest]).toEqual([
+      expect.stringMatching(/^sha256:/),
+      receipt,
+    ]);
+    expect(other.writes()).toEqual(['PATCH tasks/t1/status']);
   });
 
   test('ends the session that a settled Task left, without its snapshot, and says so once', async () => {

@@ -1,0 +1,138 @@
+/** Tasks that wait for a place in their namespace, and pools that wait for Tasks. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Task } from '../../src/api/index.js';
+import { finalizers } from '../../src/domain/labels.js';
+import { eventually, kubectl } from './support/cluster.js';
+import { explained, stopwatch } from './support/evidence.js';
+import { applyObjects, example, isOver, plainTaskLike, taskOver } from './support/first-task.js';
+import { startHistory } from './support/history.js';
+import type { History } from './support/history.js';
+import { installed } from './support/installed.js';
+import type { Installed } from './support/installed.js';
+
+const { namespace = '' } = example.task.metadata;
+const limit = 2;
+/** Milliseconds. */
+const idleTtl = 10_000;
+
+let product: Installed;
+let history: History;
+
+beforeAll(async () => {
+  product = await installed({ gates: true, maxTasksPerNamespace: limit, idlePoolTtl: `${idleTtl / 1000}s` });
+  history = startHistory(product);
+  await applyObjects(kubectl, [example.agent]);
+}, 300_000);
+afterAll(async () => {
+  history.stop();
+  await product.remove();
+}, 300_000);
+
+const asking = (name: string, seconds: number): Task =>
+  plainTaskLike(name, { prompt: `Wait ${seconds} seconds. Reply exactly: ${name.toUpperCase().replaceAll('-', '_')}` });
+const versions = (name: string) => history.of('tasks').filter(({ object }) => object.metadata.name === name);
+const isUnderWay = (task: Task) => task.metadata.finalizers?.includes(finalizers.task) === true && !isOver(task);
+
+/** Names of the Tasks that are under way after each change that was seen. */
+function underWay(): readonly (readonly string[])[] {
+  const now = new Map<string, Task>();
+  return history.of('tasks').map(({ type, object }) => {
+    if (type === 'DELETED') now.delete(object.metadata.name);
+    else now.set(object.metadata.name, object);
+    return [...now.values()].filter(isUnderWay).map(({ metadata }) => metadata.name);
+  });
+}
+
+describe('five Tasks that are applied together to a namespace that may have two', () => {
+  const names = ['a', 'b', 'c', 'd', 'e'].map((letter) => `waits-${letter}`);
+  let over: readonly Task[] = [];
+  let columns = '';
+
+  beforeAll(async () => {
+    const after = stopwatch('five Tasks');
+    await explained(product, async () => {
+      await applyObjects(
+        kubectl,
+        names.map((name) => asking(name, 2)),
+      );
+      columns = await eventually(
+        'a Task that says that it waits',
+        async () => {
+          const table = await kubectl(['get', 'tasks.core.orka.ai', 'waits-e', '-n', namespace, '--no-headers']);
+          return table.includes('at once') ? table : undefined;
+        },
+        20,
+      );
+      over = await Promise.all(names.map((name) => taskOver(kubectl, { name, namespace }, 90)));
+    });
+    after('over');
+  }, 150_000);
+
+  test('all succeed', () => {
+    expect(over.map(({ status }) => status?.phase)).toEqual(names.map(() => 'Succeeded'));
+  });
+
+  test('two are under way, and never more', () => {
+    expect(Math.max(...underWay().map((now) => now.length))).toBe(limit);
+  });
+
+  test('begin in the order of the queue', () => {
+    expect([...new Set(underWay().flat())]).toEqual(names);
+  });
+
+  test('follow at once when a place is free', () => {
+    const settled = names.map((name) => versions(name).find(({ object }) => isOver(object))?.at ?? 0).sort((a, b) => a - b);
+    const begun = names.map((name) => versions(name).find(({ object }) => isUnderWay(object))?.at ?? Infinity);
+    const waited = begun.slice(limit).map((at, i) => at - (settled[i] ?? 0));
+    expect(Math.max(...waited)).toBeLessThan(2_000);
+  });
+
+  const says = `namespace ${namespace} has as many Tasks under way as it may have at once (${limit})`;
+
+  test('that wait are pending and say why, in their status and in the columns', () => {
+    const waited = versions('waits-e').find(({ object }) => object.status?.message !== undefined)?.object;
+    expect(waited?.status).toMatchObject({ phase: 'Pending', message: expect.stringContaining(says) });
+    expect(columns).toMatch(new RegExp(`Pending.*${says.replaceAll(/[()]/g, '\\$&')}`));
+  });
+
+  test('that wait say why in one event', async () => {
+    const events = await kubectl(['get', 'events.events.k8s.io', '-n', namespace, '-o', 'json']);
+    const { items } = JSON.parse(events) as {
+      readonly items: readonly {
+        readonly reason: string;
+        readonly note: string;
+        readonly regarding: { readonly name: string };
+      }[];
+    };
+    const told = items.filter(({ reason, regarding }) => reason === 'NamespaceTaskLimitReached' && regarding.name === 'waits-e');
+    expect(told.map(({ note }) => note)).toEqual([expect.stringContaining(says)]);
+  });
+});
+
+test('a pool whose only Task was deleted while it ran stays for its idle time, and not for less', async () => {
+  const name = 'runs-and-goes';
+  const after = stopwatch(name);
+  const ended = await explained(product, async () => {
+    await applyObjects(kubectl, [asking(name, 180)]);
+    const running = await history.first(
+      'tasks',
+      ({ metadata, status }) => metadata.name === name && status?.phase === 'Running',
+      {
+        since: 0,
+        seconds: 60,
+      },
+    );
+    expect(running).toBeDefined();
+    // What is on record of its pool says by then nothing of how long it was wanted.
+    await new Promise((resolve) => setTimeout(resolve, idleTtl + 2_000));
+    after('deleted');
+    await kubectl(['delete', 'tasks.core.orka.ai', name, '-n', namespace, '--timeout=30s']);
+    return Date.now();
+  });
+  after('gone');
+  const since = versions(name).findLast(({ object }) => object.status?.phase === 'Running')?.at ?? 0;
+  const idle = await history.first('pools', ({ spec }) => spec.desiredReplicas === 0, { since, seconds: 30 });
+  after('idle');
+  // The record is made a moment before the Task is gone.
+  expect((idle?.at ?? 0) - ended).toBeGreaterThan(idleTtl - 1_500);
+}, 150_000);
