@@ -56,7 +56,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     pool,
     rivals: rivalsOf(world, task, pool),
     quota:
-      limit === undefined
+      limit === undefined || binding
         ? undefined
         : quotaOf(task, world.tasks.list() as unknown as readonly Task[], limit, options.standingOf),
     namespaceUid: memory.namespaceUid,
