@@ -301,7 +301,11 @@ describe('a pool that serves is recycled when', () => {
       tamper: ({ objects }) => change(objects.claim, { spec: { env: [{ name: 'HTTP_PROXY', value: 'http://outside' }] } }),
       says: 'the claim was changed by someone else',
     },
-    { what: 'its claim is deleted', tamper: ({ objects }) => deleteNow(objects.claim), says: 'the sandbox of before is not gone yet' },
+    {
+      what: 'its claim is deleted',
+      tamper: ({ objects }) => deleteNow(objects.claim),
+      says: 'the sandbox of before is not gone yet',
+    },
     {
       what: 'its claim is deleted without what it owns',
       tamper: ({ objects }) => deleteNow(objects.claim, 'Orphan'),
