@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Manifest, RuntimePoolClassSpec, Task } from '../../src/api/index.js';
 import { finalizers } from '../../src/domain/labels.js';
-import type { JsonObject } from '../../src/lib/json.js';
 import { approve } from '../../src/render/approve.js';
 import { eventually, kubectl } from './support/cluster.js';
 import { explained, stopwatch } from './support/evidence.js';
@@ -149,7 +148,7 @@ describe('a class that is changed, and approved, while a Task runs', () => {
     const after = stopwatch('a changed class');
     ends = await explained(product, async () => {
       await applyObjects(kubectl, [asking(before, 15)]);
-      const isRunning = ({ metadata, status }: Task) => metadata.name === before && status?.phase === 'Running';
+      const isRunning = ({ metadata, status }: Task) => metadata.name === before && status?.execution?.state === 'Running';
       await history.first('tasks', isRunning, { since: 0, seconds: 60 });
       await deliver(changedClass());
       await applyObjects(kubectl, [asking(since, 1)]);

@@ -16,7 +16,7 @@ export interface AttemptPort {
   readonly advance: (from: readonly string[], change: (task: Task) => TaskStatus) => Promise<Task>;
   readonly storeResult: (text: string, receipt: Receipt) => Promise<void>;
   readonly passed: (phase: 'running' | 'settling', took: number) => void;
-  /** Its pool still serves with the instance of the attempt, as far as this process has seen. */
+  /** Its pool is there, not being deleted, and has the instance of the attempt, as far as this process has seen. */
   readonly serves: () => boolean;
   /** Takes one step, and tells whoever watches. */
   readonly step: <T>(name: AttemptStep, take: () => Promise<T>) => Promise<T>;

@@ -210,9 +210,9 @@ export function createRunner(options: RunnerOptions): Runner {
       passed: (phase, took) => metrics.attemptPassed(phase, took),
       serves: () => {
         const pool = options.world.pools.get(poolKey) as unknown as RuntimePool | undefined;
+        // Whatever else ends an instance finishes first what has a slot.
         if (pool?.metadata.uid !== holder.poolUID || pool.metadata.deletionTimestamp !== undefined) return false;
-        const { lifecycle, activeInstance } = pool.status ?? {};
-        return lifecycle === 'Serving' && activeInstance?.runtimeInstanceID === holder.runtimeInstanceID;
+        return pool.status?.activeInstance?.runtimeInstanceID === holder.runtimeInstanceID;
       },
       step,
     };
