@@ -91,7 +91,8 @@ export function toolPolicyProblem(
   if (kind === 'codex' && !(intent === 'read' && sameSet(native, readOnlyTools))) {
     return {
       found: policy.allowed,
-      allowed: 'no tool list at all, or exactly Glob, Grep, Read with workspace intent read: codex cannot enforce another list',
+      allowed:
+        'no restriction at all (a list, disallowedTools and allowBash: false are one), or exactly Glob, Grep, Read with workspace intent read: codex cannot enforce another',
     };
   }
   if (kind === 'copilot' && native.includes('websearch')) {

@@ -81,7 +81,7 @@ export const compatibilityRules: readonly AdmissionRule[] = [
   taskRule(
     'prompt-required',
     'spec.prompt',
-    'a prompt, or one that the Session transcript includes',
+    'a text that is not blank',
     ({ task }) => isBlank(task.spec.prompt) && task.spec.sessionRef?.promptIncluded !== true,
   ),
 ];
