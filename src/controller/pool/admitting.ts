@@ -8,18 +8,18 @@ import type { PoolDecision, StatusIntent } from './decision.js';
 import { degraded, serving, starting } from './intents.js';
 import type { PodView, PoolObservation, Probe } from './observation.js';
 import { backoff, recycled, startedAgain } from './recycle.js';
-import { candidate, expected, heldReservations, keepSame, laterLook, sameContainer } from './rule.js';
+import { candidate, heldReservations, keepSame, laterLook, sameContainer } from './rule.js';
 import type { PoolRule } from './rule.js';
 import { awaited, startIsOverdue } from './starting.js';
 
-/** From a Pod to an instance that takes work. Source: workload.md §4–5, §7.4. */
+/** From a Pod that has an address to an instance that takes work. Source: workload.md §4–5, §7.4. */
 
 /**
- * Compared before it is bound, seeded or asked anything, and again when something that was watched differs from it. That takes no address, so it
- * is done while the container starts.
+ * Compared before it is bound, seeded or asked anything, and again when something that was watched differs from it. Not before it has an address:
+ * what is compared is to be what credentials are sent to a moment later, and its container still starts meanwhile.
  */
 export const notAttested: PoolRule = (o, now) => {
-  const pod = expected(o);
+  const pod = candidate(o);
   if (!pod) return undefined;
   if (o.known.mismatch?.podUid === pod.uid)
     return recycled(
@@ -39,7 +39,7 @@ export const notAttested: PoolRule = (o, now) => {
 };
 
 export const notBound: PoolRule = (o) => {
-  const pod = expected(o);
+  const pod = candidate(o);
   if (!pod || o.credentials.state !== 'ready') return undefined;
   const { authSecretUid } = o.credentials;
   const bound = o.recorded.instance;

@@ -25,13 +25,6 @@ export function candidate({ pods }: PoolObservation): PodView | undefined {
   return live.length === 1 ? live[0] : undefined;
 }
 
-/** The one Pod that is an instance, or is about to be one: nothing that is known yet keeps it from starting. */
-export function expected(o: PoolObservation): PodView | undefined {
-  const live = o.pods.filter(({ deleting, finished }) => !deleting && !finished);
-  const pod = candidate(o) ?? (live.length === 1 ? live[0] : undefined);
-  return pod?.waiting === undefined && pod?.unschedulable === undefined ? pod : undefined;
-}
-
 /** The recorded instance stays on record, if there is one. */
 export const keepLive = ({ pool }: PoolObservation): StatusIntent['instance'] => (pool.status?.activeInstance ? 'keep' : 'none');
 

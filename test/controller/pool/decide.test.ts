@@ -736,20 +736,8 @@ group('from a Pod to an instance (§4, §5.4, §7.4)', () => {
       is: { status: 'Starting/Closed RolloutStarting', instance: 'none', wait: 120_000 },
     },
     {
-      row: 'a Pod is compared before it has an address',
+      row: 'a Pod without an address is neither compared nor bound',
       stage: 'materialized',
-      changes: [withPod({ address: undefined })],
-      is: { effect: 'attest' },
-    },
-    {
-      row: 'it is bound before it has an address',
-      stage: 'attested',
-      changes: [withPod({ address: undefined })],
-      is: { effect: 'bind-instance' },
-    },
-    {
-      row: 'it is sent nothing before it has an address',
-      stage: 'bound',
       changes: [withPod({ address: undefined })],
       is: { status: 'Starting/Closed RolloutStarting', instance: 'none', wait: 120_000 },
     },
