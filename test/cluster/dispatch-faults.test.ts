@@ -97,7 +97,8 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
   },
   wanted: {
     'network cut': [
-      { state: 'SessionStarting', ends: unsent, within: 200 },
+      // An instance that cannot be asked is kept, and whoever waits for it goes on when it can be.
+      { state: 'SessionStarting', ends: unsent, says: /the instance cannot be asked/ },
       { state: 'Submitting', prompt: hold, ends: unknown, within: 200 },
       { state: 'Running', ends: unknown, within: 200 },
       { state: 'Settling', ends: looked },
@@ -182,10 +183,10 @@ async function goesWrong(held: Held, { fault, state, says, group }: Job): Promis
     resume(held);
   }
   const last = () => versionsOf(held.history, held.task).at(-1)?.status?.message ?? '';
-  for (let tries = 0; says && !says.test(last()) && tries < 50; tries++) await sleep(200);
+  for (let tries = 0; says && !says.test(last()) && tries < 600; tries++) await sleep(200);
   const said = last();
   if (state === 'Queued') await held.lane.restoreToken();
-  if (fault !== 'class drifted') return { said, mend };
+  if (fault !== 'class drifted' && !says) return { said, mend };
   // All Tasks of the lane have the same class.
   await mend();
   return { said, mend: () => Promise.resolve() };

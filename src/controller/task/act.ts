@@ -114,6 +114,7 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       return;
     case 'clean-session':
       await options.cleanSession(o, signal);
+      memory.abandoned = undefined;
       return;
     case 'record-cleanup':
       await writeTaskStatus(options, o.task, withCleanupReceipt(o.task), signal);

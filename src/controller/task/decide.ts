@@ -231,6 +231,7 @@ const queued: TaskRule = (o, now) => {
   const { pool } = o;
   if (o.task.status?.execution?.state !== 'Queued' || !pool) return undefined;
   const { lifecycle, admissionState, activeInstance, observedGeneration, message } = pool.status ?? {};
+  if (o.abandoned) return { effect: { do: 'clean-session' } };
   const current = o.poolClass?.state !== 'ready' || isMadeFrom(pool, o.poolClass);
   const admits =
     current &&

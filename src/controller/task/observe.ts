@@ -64,6 +64,10 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     ledSince: options.ledSince,
     running: memory.running,
     held,
+    abandoned:
+      memory.abandoned !== undefined &&
+      memory.abandoned === pool?.status?.activeInstance?.runtimeInstanceID &&
+      pool.status.lifecycle === 'Serving',
     lost: memory.running && isLost(world, task),
     leftSession: !memory.running && (isSettled(task) || mayHaveSent(task)) ? leftSession(options, task) : 'none',
   };

@@ -16,6 +16,7 @@ import { runAttempt } from './attempt.js';
 import type { AttemptOutcome, AttemptPort, AttemptStep } from './attempt-port.js';
 import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { TaskMemory } from './memory.js';
+import { isSettled } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { deployedGeneration } from './observe.js';
 import { ordersOf, sessionOrdersOf } from './orders.js';
@@ -122,7 +123,7 @@ export function createRunner(options: RunnerOptions): Runner {
       if (outcome !== 'settled' && outcome.session === 'another') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
       const task = outcome === 'settled' ? latest(options, o.task) : undefined;
       if (task) told(task);
-      if (!ends.lost.aborted) await tidied(o.task, client, orders, instance, outcome);
+      if (!ends.lost.aborted && !(await tidied(o.task, client, orders, instance, outcome))) memory.abandoned = runtimeInstanceID;
       return outcome;
     } finally {
       keeper();
@@ -136,19 +137,21 @@ export function createRunner(options: RunnerOptions): Runner {
     }
   }
 
-  /** A session that cannot be ended now is ended by whoever looks at the settled Task next, or with its instance. */
+  /** @returns whether the session is gone; one that cannot be ended now is ended by whoever looks at the Task next, or with its instance */
   async function tidied(
     task: Task,
     client: HarnessClient,
     orders: SessionOrders,
     instance: ActiveInstance,
     outcome: AttemptOutcome,
-  ): Promise<void> {
+  ): Promise<boolean> {
     try {
       if (outcome === 'settled') await deleteSession(task, client, orders, instance, signal);
       else if (outcome.session === 'another') await endSession(client, orders, clock, signal);
+      return true;
     } catch (error) {
       if (!signal.aborted) options.onError(keyOf(task), error);
+      return false;
     }
   }
 
@@ -238,7 +241,11 @@ export function createRunner(options: RunnerOptions): Runner {
   }
 
   async function cleanSession(o: TaskObservation, aborted: AbortSignal): Promise<void> {
-    await withSession(o, (client, orders, instance) => deleteSession(o.task, client, orders, instance, aborted));
+    await withSession(o, async (client, orders, instance) => {
+      if (isSettled(o.task)) return deleteSession(o.task, client, orders, instance, aborted);
+      await endSession(client, orders, clock, aborted);
+      if (o.pool) options.lookAgain(keyOf(o.pool));
+    });
   }
 
   /** A prompt that nobody reads any more is asked to end; one that has ended says how. */

@@ -424,6 +424,11 @@ describe('a queued Task', () => {
     expect(decide(served({ pool: with_(pool, change as object) }), soon)).toEqual({ wait: 30 * 60_000 - 10_000 });
   });
 
+  test('ends the session that an attempt before could not end, before it waits for the slot that this has', () => {
+    const full = with_(pool, { admissionState: 'Closed' });
+    expect(verb(decide(served({ pool: full, abandoned: true }), soon))).toBe('clean-session');
+  });
+
   test.each(['Degraded', 'Ambiguous'] as const)('tells once that its pool is %s', (lifecycle) => {
     const degraded = with_(pool, { lifecycle, message: 'the Pod cannot be scheduled' });
     const message = 'waits for its pool: the Pod cannot be scheduled';
