@@ -92,7 +92,7 @@ export async function runController(
     else log.error('watch', error);
   };
   const watched = watchWorld(client, settings, {
-    onChange: (name, _key, before, after) => {
+    onChange: (name, before, after) => {
       if (name === 'classes') tokens.follow(watched.world.classes.list());
       leading?.changed({ name, before, after });
     },

@@ -58,7 +58,7 @@ export const providerKinds: readonly WatchedName[] = ['templates', 'warmPools', 
 
 export interface WorldOptions {
   /** Something of a kind came, changed or went. */
-  readonly onChange: (name: WatchedName, key: string, before: Manifest | undefined, after: Manifest | undefined) => void;
+  readonly onChange: (name: WatchedName, before: Manifest | undefined, after: Manifest | undefined) => void;
   readonly onMissing: (name: WatchedName, missing: boolean) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -84,7 +84,7 @@ export function watchWorld(
         ...(name === 'secrets' ? { keep: withoutData } : {}),
         onChange: (key, before, after) => {
           view.changed(key, before, after);
-          options.onChange(name, key, before, after);
+          options.onChange(name, before, after);
         },
         onMissing: (missing) => options.onMissing(name, missing),
         onError: options.onError,

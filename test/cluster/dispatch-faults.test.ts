@@ -187,7 +187,7 @@ async function goesWrong(held: Held, { fault, state, says, group }: Job): Promis
   const said = last();
   if (state === 'Queued') await held.lane.restoreToken();
   if (fault !== 'class drifted' && !says) return { said, mend };
-  // All Tasks of the lane have the same class.
+  // All Tasks of the lane have the same class; and what was to be said was said.
   await mend();
   return { said, mend: () => Promise.resolve() };
 }

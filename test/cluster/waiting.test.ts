@@ -140,9 +140,9 @@ test('a pool whose only Task was deleted while it ran stays for its idle time, a
 
 describe('a class that is changed, and approved, while a Task runs', () => {
   const [before, since] = ['runs-before', 'comes-after'];
-  const pools = () =>
+  const statuses = () =>
     Promise.all([before, since].map(async (name) => (await taskOver(kubectl, { name, namespace }, 120)).status));
-  let ends: Awaited<ReturnType<typeof pools>> = [];
+  let ends: Awaited<ReturnType<typeof statuses>> = [];
 
   beforeAll(async () => {
     const after = stopwatch('a changed class');
@@ -153,7 +153,7 @@ describe('a class that is changed, and approved, while a Task runs', () => {
       await deliver(changedClass());
       await applyObjects(kubectl, [asking(since, 1)]);
       after('changed');
-      return pools();
+      return statuses();
     });
     after('over');
   }, 240_000);

@@ -153,7 +153,6 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     running: false,
     lost: false,
     held: undefined,
-    abandoned: false,
     leftSession: 'none',
     ...change,
   };

@@ -231,7 +231,8 @@ const queued: TaskRule = (o, now) => {
   const { pool } = o;
   if (o.task.status?.execution?.state !== 'Queued' || !pool) return undefined;
   const { lifecycle, admissionState, activeInstance, observedGeneration, message } = pool.status ?? {};
-  if (o.abandoned) return { effect: { do: 'clean-session' } };
+  // It has the slot that this Task waits for.
+  if (lifecycle === 'Serving' && o.leftSession === 'reachable') return { effect: { do: 'clean-session' } };
   const current = o.poolClass?.state !== 'ready' || isMadeFrom(pool, o.poolClass);
   const admits =
     current &&

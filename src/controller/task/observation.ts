@@ -36,8 +36,6 @@ export interface TaskObservation {
   readonly running: boolean;
   /** Of the instance that the pool has now. */
   readonly held: Held | undefined;
-  /** The instance that serves now may have a session of this Task that nobody uses. */
-  readonly abandoned: boolean;
   /** An attempt runs, and its instance is not there any more. */
   readonly lost: boolean;
   /**

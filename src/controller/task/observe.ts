@@ -64,12 +64,8 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     ledSince: options.ledSince,
     running: memory.running,
     held,
-    abandoned:
-      memory.abandoned !== undefined &&
-      memory.abandoned === pool?.status?.activeInstance?.runtimeInstanceID &&
-      pool.status.lifecycle === 'Serving',
     lost: memory.running && isLost(world, task),
-    leftSession: !memory.running && (isSettled(task) || mayHaveSent(task)) ? leftSession(options, task) : 'none',
+    leftSession: mayHaveLeftSession(task, memory) ? leftSession(options, task) : 'none',
   };
 }
 
@@ -136,6 +132,11 @@ function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
   const pod = pods.list().find(({ metadata }) => metadata.uid === podUid);
   const phase = isObject(pod?.['status']) ? pod['status']['phase'] : undefined;
   return pod === undefined || phase === 'Failed' || phase === 'Succeeded';
+}
+
+function mayHaveLeftSession(task: Task, { running, abandoned }: TaskMemory): boolean {
+  const givenUp = abandoned !== undefined && abandoned === task.status?.execution?.runtimeInstanceID;
+  return !running && (isSettled(task) || mayHaveSent(task) || givenUp);
 }
 
 /** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12, dispatch.md §4.5. */

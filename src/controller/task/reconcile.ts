@@ -34,6 +34,8 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
   const runner = createRunner(options);
   const act: TaskActOptions = { ...options, ...runner };
 
+  const observer: TaskObserverOptions = { ...options, standingOf };
+
   function standingOf(task: Task): Standing {
     const known = memories.get(keyOf(task));
     return known?.uid === task.metadata.uid ? known?.memory.standing : undefined;
@@ -71,7 +73,7 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
     memory.systemPrompt = undefined;
     try {
       for (let step = 0; step < mostSteps && !signal.aborted; step++) {
-        const o = observeTask({ ...options, standingOf }, key, memory);
+        const o = observeTask(observer, key, memory);
         if (!o) return undefined;
         const decision = decide(o, options.clock.now());
         stand(o.task, memory, standingAfter(o, decision, memory.standing));

@@ -426,7 +426,7 @@ describe('a queued Task', () => {
 
   test('ends the session that an attempt before could not end, before it waits for the slot that this has', () => {
     const full = with_(pool, { admissionState: 'Closed' });
-    expect(verb(decide(served({ pool: full, abandoned: true }), soon))).toBe('clean-session');
+    expect(verb(decide(served({ pool: full, leftSession: 'reachable' }), soon))).toBe('clean-session');
   });
 
   test.each(['Degraded', 'Ambiguous'] as const)('tells once that its pool is %s', (lifecycle) => {
