@@ -49,7 +49,7 @@ const rows: readonly Row[] = [
     name: 'model-hangs',
     what: 'never answers, until the time of the Task is over',
     order: 'Never answer.',
-    timeout: '40s',
+    timeout: '2m',
     ends: { phase: 'Cancelled', execution: { state: 'Cancelled', outcome: 'Cancelled', reason: 'TaskTimeout' } },
     requests: [1, 1],
   },
