@@ -33,6 +33,8 @@ export interface PoolMemory {
   token: TokenMaterial | { readonly says: string } | undefined;
   /** `accepted`: digest of the Pod as admission made it, where that was compared. */
   attested: { readonly podUid: string; readonly accepted?: Digest } | undefined;
+  /** Whether the chain of the attested Pod differed when it was compared last, and what was compared. */
+  compared: { readonly inputs: readonly unknown[]; readonly differs: boolean } | undefined;
   undecided: Undecided | undefined;
   mismatch: { readonly podUid: string; readonly finding: Finding } | undefined;
   seeded: { readonly podUid: string; readonly containerId: string | undefined } | undefined;
@@ -62,6 +64,7 @@ export function createMemory(): PoolMemory {
     auth: new Map(),
     token: undefined,
     attested: undefined,
+    compared: undefined,
     undecided: undefined,
     mismatch: undefined,
     seeded: undefined,
@@ -100,6 +103,7 @@ export function missesClaim(memory: PoolMemory, { claim }: Pick<PoolObservation,
 /** Nothing that was known of an instance holds for the next one. */
 export function forgetInstance(memory: PoolMemory): void {
   memory.attested = undefined;
+  memory.compared = undefined;
   memory.undecided = undefined;
   memory.mismatch = undefined;
   memory.seeded = undefined;

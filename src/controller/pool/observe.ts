@@ -1,5 +1,5 @@
 import type { Manifest, RuntimePool, RuntimePoolClassSpec, Task } from '../../api/index.js';
-import { claimMatches, differsFromAccepted, isOwned } from '../../domain/attestation.js';
+import { claimMatches, isOwned } from '../../domain/attestation.js';
 import { identityOfPool, resolveFacts } from '../../domain/facts.js';
 import { frozenByPool } from '../../domain/frozen.js';
 import { annotationKeys, authSecretAnnotation, commonLabels, labelKeys } from '../../domain/labels.js';
@@ -11,7 +11,6 @@ import { canonicalJson } from '../../lib/canonical-json.js';
 import { isObject, valueAt } from '../../lib/json.js';
 import { remembered } from '../../lib/remember.js';
 import { digestOf } from '../../lib/sha256.js';
-import type { Digest } from '../../lib/sha256.js';
 import type { CompiledPool } from '../../render/compile.js';
 import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
@@ -19,6 +18,7 @@ import { classDigestOf, isMadeFrom } from '../classes.js';
 import type { Classes } from '../classes.js';
 import { poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, World } from '../world.js';
+import { chainDiffers } from './chain.js';
 import { claimVerdict } from './claim-verdict.js';
 import { demandOf } from './demand.js';
 import { differs } from './differs.js';
@@ -80,7 +80,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
           world.sandboxes.get(at(claimName)),
         ]
       : [deployment];
-  const { podUid: attested, accepted } = memory.attested ?? {};
+  const attested = memory.attested?.podUid;
   const pod = pods.find(({ uid }) => uid === attested);
   return {
     pool,
@@ -127,7 +127,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
         claim &&
         sandbox &&
         pod &&
-        chainDiffers(pod.live, template, claim, sandbox, accepted),
+        chainDiffers({ template, claim, sandbox, pod: pod.live }, memory),
       ),
       mismatch: memory.mismatch,
       undecided: memory.undecided,
@@ -140,10 +140,10 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   };
 }
 
-export function labelsOf({ metadata }: RuntimePool) {
+export const labelsOf = remembered(({ metadata }: RuntimePool) => {
   const [poolNamespace, poolName] = [metadata.namespace ?? '', metadata.name];
   return { poolNamespace, poolName, poolUid: metadata.uid ?? '', poolKey: poolKey(poolNamespace, poolName) };
-}
+});
 
 /** A pool is only ever rendered from the class as it was when the pool was made. */
 function classOf(pool: RuntimePool, classes: Classes): PoolObservation['poolClass'] {
@@ -186,10 +186,6 @@ function credentialsOf(
 }
 
 // Most looks at a pool find most objects as they were: what follows from them alone is not computed again.
-const chainDiffers = remembered(
-  (pod: Manifest, template: Manifest, claim: Manifest, sandbox: Manifest, accepted: Digest | undefined) =>
-    differsFromAccepted({ template, claim, sandbox, pod }, accepted),
-);
 const changedFrom = remembered((live: Manifest, wanted: Manifest) => differs(wanted, live));
 const viewOf = remembered(podView);
 const problemOf = remembered(poolProblem);
