@@ -1,7 +1,7 @@
 import type { Manifest } from '../../api/index.js';
 import { differsFromAccepted } from '../../domain/attestation.js';
 import type { Materialization } from '../../domain/attestation.js';
-import { remembered } from '../../lib/remember.js';
+import { computedFrom, remembered } from '../../lib/remember.js';
 import type { PoolMemory } from './memory.js';
 
 /**
@@ -9,12 +9,11 @@ import type { PoolMemory } from './memory.js';
  * compared again only when what is compared reads otherwise.
  */
 export function chainDiffers(chain: Materialization, memory: PoolMemory): boolean {
-  const inputs = [memory.attested?.accepted, ...[chain.template, chain.claim, chain.sandbox, chain.pod].map(comparedText)];
-  const known = memory.compared;
-  if (known?.inputs.every((input, index) => input === inputs[index])) return known.differs;
-  const differs = differsFromAccepted(chain, memory.attested?.accepted);
-  memory.compared = { inputs, differs };
-  return differs;
+  const { template, claim, sandbox, pod } = chain;
+  const accepted = memory.attested?.accepted;
+  const from = [accepted, ...[template, claim, sandbox, pod].map((object) => comparedText(object))];
+  memory.compared = computedFrom(memory.compared, from, () => differsFromAccepted(chain, accepted));
+  return memory.compared.value;
 }
 
 /** All of an object but what changes with each write of its status, and is never compared. */

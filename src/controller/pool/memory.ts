@@ -1,6 +1,7 @@
 import type { Manifest, PoolLifecycle } from '../../api/index.js';
 import type { Credentials } from '../../harness/bootstrap.js';
 import type { Finding } from '../../lib/errors.js';
+import type { Computed } from '../../lib/remember.js';
 import type { Digest } from '../../lib/sha256.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import type { PodView, PoolObservation, Probe, Undecided } from './observation.js';
@@ -33,15 +34,14 @@ export interface PoolMemory {
   token: TokenMaterial | { readonly says: string } | undefined;
   /** `accepted`: digest of the Pod as admission made it, where that was compared. */
   attested: { readonly podUid: string; readonly accepted?: Digest } | undefined;
-  /** Whether the chain of the attested Pod differed when it was compared last, and what was compared. */
-  compared: { readonly inputs: readonly unknown[]; readonly differs: boolean } | undefined;
+  /** Whether the chain of the attested Pod differed when it was compared last. */
+  compared: Computed<boolean> | undefined;
   undecided: Undecided | undefined;
   mismatch: { readonly podUid: string; readonly finding: Finding } | undefined;
   seeded: { readonly podUid: string; readonly containerId: string | undefined } | undefined;
   seeding: 'conflict' | { readonly failedAt: number; readonly says: string } | undefined;
   probe: Probe | undefined;
-  /** What was rendered last, and of what. */
-  rendered: { readonly inputs: readonly unknown[]; readonly pool: RenderedPool } | undefined;
+  rendered: Computed<RenderedPool> | undefined;
   /** UID of the claim that was there at the last look. */
   claim: string | undefined;
   /** UID of the claim whose deletion was asked for, or of the Deployment that was scaled to zero. */

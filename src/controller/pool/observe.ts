@@ -9,7 +9,7 @@ import { classProblem, poolProblem } from '../../domain/pool-problem.js';
 import { podTemplateAt } from '../../constructs/template-revision.js';
 import { canonicalJson } from '../../lib/canonical-json.js';
 import { isObject, valueAt } from '../../lib/json.js';
-import { remembered } from '../../lib/remember.js';
+import { computedFrom, remembered } from '../../lib/remember.js';
 import { digestOf } from '../../lib/sha256.js';
 import type { CompiledPool } from '../../render/compile.js';
 import { instantiate } from '../../render/instantiate.js';
@@ -197,12 +197,9 @@ function renderedOf(pool: RuntimePool, compiled: CompiledPool, epoch: number, me
   const material = auth.get(epoch);
   if (!material || material === 'lost' || !token || 'says' in token || classProblem(pool, compiled.spec)) return undefined;
   const { uid, generation } = pool.metadata;
-  const inputs = [uid, generation, epoch, compiled, material, token];
-  const known = memory.rendered;
-  if (known?.inputs.every((input, index) => input === inputs[index])) return known.pool;
-  const rendered = render(pool, compiled, epoch, material, token);
-  memory.rendered = { inputs, pool: rendered };
-  return rendered;
+  const from = [uid, generation, epoch, compiled, material, token];
+  memory.rendered = computedFrom(memory.rendered, from, () => render(pool, compiled, epoch, material, token));
+  return memory.rendered.value;
 }
 
 function render(
