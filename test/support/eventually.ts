@@ -1,6 +1,8 @@
-/** Waits until something is true; fails after five seconds. For what happens on a connection, where no clock can be held still. */
+const patience = 20_000;
+
+/** Waits until something is true; fails after twenty seconds. For what happens on a connection, where no clock can be held still. */
 export async function eventually(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 5000;
+  const end = performance.now() + patience;
   while (!condition()) {
     if (performance.now() > end) throw new Error(`never true: ${condition.toString()}`);
     await pause(5);
@@ -11,9 +13,9 @@ export function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** Asks until there is an answer: a supervisor opens its port anew after the delivery. After five seconds the last error is thrown. */
-export async function eventuallyAnswers<T>(ask: () => Promise<T>): Promise<T> {
-  for (let i = 0; i < 100; i++) {
+/** Asks until there is an answer: a supervisor opens its port anew after the delivery. After twenty seconds the last error is thrown. */
+export async function eventuallyAnswers<T>(ask: () => T | Promise<T>): Promise<T> {
+  for (const end = performance.now() + patience; performance.now() < end;) {
     try {
       return await ask();
     } catch {

@@ -61,6 +61,9 @@ interface StartOptions {
   readonly signal?: AbortSignal;
 }
 
+/** An address of this machine that no other test listens on. */
+export const ownAddress = `127.0.${1 + (process.pid % 250)}.${1 + (Math.floor(process.pid / 250) % 250)}`;
+
 let ranges = 0;
 
 /** Users that no other supervisor on this machine gives at the same time: the kernel counts and we kill by user. */

@@ -205,8 +205,9 @@ export function createRunner(options: RunnerOptions): Runner {
     return {
       advance: async (from, change) => {
         const stored = await advance(options, task, from, change);
-        // Its counters say so as soon as there is a prompt.
-        if (stored.status?.execution?.state === 'Running') options.lookAgain(poolKey);
+        const { state, reason } = stored.status?.execution ?? {};
+        // Its counters say so as soon as there is a prompt; an instance that takes none may have become unhealthy.
+        if (state === 'Running' || (state === 'Submitting' && reason === 'AtCapacity')) options.lookAgain(poolKey);
         return stored;
       },
       storeResult: (text, receipt) => patiently(options, () => storeResult(client, task, { text, receipt }, { manager, signal })),
