@@ -2,7 +2,7 @@
 export default {
   testEnvironment: 'node',
   // Real processes and sockets are slow on a busy machine.
-  testTimeout: 20_000,
+  testTimeout: 60_000,
   roots: ['<rootDir>/test'],
   setupFiles: ['<rootDir>/test/support/seed.ts'],
   testMatch: ['**/*.test.ts'],

@@ -5,7 +5,7 @@ import { createRecorder } from '../../src/kube/events.js';
 import type { KubeEvent, Recorder, RecorderOptions } from '../../src/kube/events.js';
 import { createTransport } from '../../src/kube/transport.js';
 import type { Transport } from '../../src/kube/transport.js';
-import { eventually, pause } from '../support/eventually.js';
+import { eventually } from '../support/eventually.js';
 import { fakeApi, reply } from '../support/fake-api.js';
 import type { Answer, FakeApi, Received } from '../support/fake-api.js';
 import { fakeClock } from '../support/fake-clock.js';
@@ -66,6 +66,7 @@ const event = (change: Partial<KubeEvent> = {}): KubeEvent => ({
   note: 'the claim is there',
   ...change,
 });
+const stored = '/apis/events.k8s.io/v1/namespaces/a/events';
 const sent = (method: string): readonly Received[] => api?.received.filter((one) => one.method === method) ?? [];
 const body = (one: Received | undefined): Record<string, unknown> => JSON.parse(one?.body ?? '{}') as Record<string, unknown>;
 
@@ -74,7 +75,7 @@ test('an event has everything that the API wants, and six digits in its time', a
   clock.jump(123);
   recorder.record(event());
   await eventually(() => sent('POST').length === 1);
-  expect(sent('POST')[0]?.path).toBe('/apis/events.k8s.io/v1/namespaces/a/events');
+  expect(sent('POST')[0]?.path).toBe(stored);
   expect(body(sent('POST')[0])).toEqual({
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
@@ -127,9 +128,9 @@ describe('the same event again', () => {
     await clock.advance(30_000);
     await eventually(() => sent('PATCH').length === 1);
     expect(body(sent('PATCH')[0])).toEqual({ series: { count: 5, lastObservedTime: '2030-01-01T00:00:04.000000Z' } });
-    await pause(20);
     const name = sent('PATCH')[0]?.path.split('/').at(-1) ?? '';
-    expect(objects.get('/apis/events.k8s.io/v1/namespaces/a/events', name)).toMatchObject({ series: { count: 5 } });
+    await eventually(() => objects.get(stored, name)?.['series'] !== undefined);
+    expect(objects.get(stored, name)).toMatchObject({ series: { count: 5 } });
     expect(errors).toEqual([]);
     await clock.advance(300_000);
     expect([sent('POST').length, sent('PATCH').length, clock.timers()]).toEqual([1, 1, 0]);
@@ -147,14 +148,17 @@ describe('the same event again', () => {
     const { recorder, clock, objects, errors } = await bench();
     recorder.record(event());
     await eventually(() => sent('POST').length === 1);
-    await pause(20);
-    objects.remove('/apis/events.k8s.io/v1/namespaces/a/events', (body(sent('POST')[0])['metadata'] as { name: string }).name);
+    const { name } = body(sent('POST')[0])['metadata'] as { name: string };
+    await eventually(() => objects.get(stored, name) !== undefined);
+    objects.remove(stored, name);
     recorder.record(event());
     await clock.advance(30_000);
     await eventually(() => sent('PATCH').length === 1);
-    await pause(20);
-    recorder.record(event());
-    await eventually(() => sent('POST').length === 2);
+    // Until the answer has come it is counted.
+    await eventually(() => {
+      recorder.record(event());
+      return sent('POST').length === 2;
+    });
     expect(errors).toEqual([]);
   });
 
@@ -233,7 +237,7 @@ describe('a server that', () => {
     await eventually(() => clock.timers() === 1);
     await clock.advance(1000);
     await eventually(() => sent('POST').length === 2);
-    await pause(20);
+    await recorder.close(1000);
     expect(errors).toEqual([]);
   });
 

@@ -63,7 +63,7 @@ describe('connections that are half-open', () => {
       else api?.freeze();
     });
     await served.request(get);
-    const patch: KubeRequest = { method: 'PATCH', path: '/x', body: {}, timeout: 100 };
+    const patch: KubeRequest = { method: 'PATCH', path: '/x', body: {}, timeout: 500 };
     expect(await failure(served.request(patch))).toMatchObject({ code: 'timeout' });
     expect(api?.received.map(({ method }) => method)).toEqual(['GET', 'PATCH']);
     expect(await served.request(get)).toEqual({});
@@ -79,8 +79,8 @@ describe('connections that are half-open', () => {
       else response.writeHead(200).write(sent, () => api?.freeze());
     });
     await served.request(get);
-    expect(await failure(watching(served, 100))).toMatchObject({ code: 'timeout' });
-    expect(await served.request({ ...get, timeout: 2000 })).toEqual({});
+    expect(await failure(watching(served, 500))).toMatchObject({ code: 'timeout' });
+    expect(await served.request({ ...get, timeout: 10_000 })).toEqual({});
     await eventually(() => api?.sockets.size === 3);
   });
 });
@@ -124,8 +124,8 @@ describe('a server that hangs', () => {
       },
       { maxSockets: 1 },
     );
-    const hangs = failure(served.request({ ...get, path: '/hangs', timeout: 300 }));
-    expect(await served.request({ ...get, urgent: true, timeout: 200 })).toEqual({});
+    const hangs = failure(served.request({ ...get, path: '/hangs', timeout: 3000 }));
+    expect(await served.request({ ...get, urgent: true, timeout: 2000 })).toEqual({});
     expect(await hangs).toMatchObject({ code: 'timeout' });
   });
 });

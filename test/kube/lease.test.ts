@@ -4,7 +4,7 @@ import type { Manifest } from '../../src/api/index.js';
 import { createClient } from '../../src/kube/client.js';
 import type { KubeClient } from '../../src/kube/client.js';
 import type { Clock } from '../../src/kube/clock.js';
-import { systemClock } from '../../src/kube/clock.js';
+import { microTime, systemClock } from '../../src/kube/clock.js';
 import { elect } from '../../src/kube/lease.js';
 import type { Election, ElectionOptions, Leadership } from '../../src/kube/lease.js';
 import { createTransport } from '../../src/kube/transport.js';
@@ -40,7 +40,7 @@ async function serve(objects: FakeObjects, instead: (...of: Parameters<Answer>) 
   });
 }
 
-/** Times are a fiftieth of the real ones, but for the duration, which a Lease has in whole seconds. */
+/** What is waited for takes a fraction of the real time; what is not to happen meanwhile, that a Lease runs out, takes as long as it does. */
 function candidate(options: Partial<ElectionOptions> = {}, transport = createTransport(access())): Candidate {
   transports.push(transport);
   const client: KubeClient = createClient(transport);
@@ -52,9 +52,9 @@ function candidate(options: Partial<ElectionOptions> = {}, transport = createTra
     highestEpoch: () => Promise.resolve(0),
     onLost: (reason) => lost.push(reason),
     onError: (error) => errors.push(error),
-    duration: 1000,
-    renewEvery: 100,
-    renewWithin: 500,
+    duration: 15_000,
+    renewEvery: 500,
+    renewWithin: 10_000,
     lookEvery: 40,
     retryEvery: 40,
     ...options,
@@ -62,6 +62,8 @@ function candidate(options: Partial<ElectionOptions> = {}, transport = createTra
   elections.push(election);
   return { ...election, lost, errors };
 }
+/** Of a Lease that runs out in the test. */
+const brief = { duration: 1000, renewEvery: 100, renewWithin: 500 };
 const access = () => ({ server: api?.url ?? '', credentials: () => ({}) });
 const leads = async ({ leading }: Election): Promise<Leadership> => {
   const leadership = await leading;
@@ -94,7 +96,7 @@ describe('a Lease that is not there', () => {
     const one = candidate({ highestEpoch: () => Promise.resolve(41) });
     expect((await leads(one)).epoch).toBe(42);
     expect(objects.get(leases, 'l')?.metadata.annotations).toEqual({ [annotation]: '42' });
-    expect(spec(objects)).toMatchObject({ holderIdentity: one.identity, leaseDurationSeconds: 1, leaseTransitions: 0 });
+    expect(spec(objects)).toMatchObject({ holderIdentity: one.identity, leaseDurationSeconds: 15, leaseTransitions: 0 });
   });
 
   test('stays so while the highest epoch cannot be told', async () => {
@@ -132,7 +134,7 @@ describe('a Lease that is free', () => {
     expect(requests('PUT')).toHaveLength(1);
     expect(objects.get(leases, 'l')).toMatchObject({
       metadata: { annotations: { other: 'stays', [annotation]: '8' } },
-      spec: { holderIdentity: one.identity, leaseTransitions: 5, leaseDurationSeconds: 1 },
+      spec: { holderIdentity: one.identity, leaseTransitions: 5, leaseDurationSeconds: 15 },
     });
   });
 
@@ -164,19 +166,21 @@ describe('a Lease that someone else holds', () => {
     objects.put(leases, lease('other', '7', { renewTime }));
     await serve(objects);
     const began = performance.now();
-    expect((await leads(candidate())).epoch).toBe(8);
+    expect((await leads(candidate(brief))).epoch).toBe(8);
     expect(performance.now() - began).toBeGreaterThanOrEqual(1000);
   });
 
   test('is left alone while it changes', async () => {
     const objects = fakeObjects();
-    objects.put(leases, lease('other', '7'));
-    await serve(objects);
-    const one = candidate();
-    for (let i = 0; i < 15; i++) {
-      await pause(100);
-      objects.put(leases, lease('other', '7', { renewTime: `2030-01-01T00:00:${10 + i}.000000Z` }));
-    }
+    let looks = 0;
+    // Whenever it is looked at, it was renewed before.
+    await serve(objects, ({ method }) => {
+      if (method === 'GET') objects.put(leases, lease('other', '7', { renewTime: microTime(looks++) }));
+      return false;
+    });
+    const one = candidate(brief);
+    await pause(1500);
+    await eventually(() => looks >= 15);
     expect(requests('PUT')).toHaveLength(0);
     await one.release();
     expect(await one.leading).toBeUndefined();
@@ -187,7 +191,7 @@ describe('a Lease that someone else holds', () => {
     const objects = fakeObjects();
     objects.put(leases, lease('other', '7', { leaseDurationSeconds: 60 }));
     await serve(objects);
-    candidate();
+    candidate(brief);
     await pause(1300);
     expect(requests('PUT')).toHaveLength(0);
   });
@@ -201,7 +205,7 @@ describe('renewal', () => {
     const one = candidate();
     await leads(one);
     const taken = objects.get(leases, 'l');
-    await eventually(() => requests('PUT').length === 4);
+    await eventually(() => requests('PUT').length >= 4);
     expect(requests('GET').filter(({ path }) => path.endsWith('/l'))).toHaveLength(1);
     const { renewTime, ...rest } = spec(objects) ?? {};
     expect(renewTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
@@ -217,10 +221,9 @@ describe('renewal', () => {
     const { signal } = await leads(one);
     const now = objects.get(leases, 'l')!;
     objects.put(leases, { ...now, metadata: { ...now.metadata, annotations: { ...now.metadata.annotations, drain: 'yes' } } });
-    await pause(400);
+    await eventually(() => spec(objects)?.['renewTime'] !== (now['spec'] as { renewTime: string }).renewTime);
     expect(signal.aborted).toBe(false);
     expect(objects.get(leases, 'l')?.metadata.annotations).toEqual({ [annotation]: '1', drain: 'yes' });
-    expect(spec(objects)?.['renewTime']).not.toBe((now['spec'] as { renewTime: string }).renewTime);
   });
 
   test('survives answers that are lost and servers that fail for a while', async () => {
@@ -237,7 +240,7 @@ describe('renewal', () => {
       if (puts % 3 === 2) reply(response, 500, {});
       return puts % 3 === 2;
     });
-    const one = candidate({ duration: 4000, renewWithin: 3000 });
+    const one = candidate();
     const { holds } = await leads(one);
     await eventually(() => puts >= 9);
     expect(holds()).toBe(true);
@@ -249,7 +252,7 @@ describe('a leadership is kept', () => {
   test('when the connections die without a word: there is time for another one', async () => {
     const objects = fakeObjects();
     await serve(objects);
-    const one = candidate({ duration: 5000, renewEvery: 2000, renewWithin: 4000 });
+    const one = candidate({ renewEvery: 2000 });
     const { holds } = await leads(one);
     api?.freeze();
     // What is sent over a dead connection never comes.
@@ -257,14 +260,14 @@ describe('a leadership is kept', () => {
     await pause(50);
     expect(holds()).toBe(true);
     expect(one.lost).toEqual([]);
-  }, 20_000);
+  });
 
   test('when all connections for other requests are busy', async () => {
     const objects = fakeObjects();
     await serve(objects, ({ path }) => path === '/hangs');
     const transport = createTransport(access(), { maxSockets: 1 });
     const hangs = transport.request({ method: 'GET', path: '/hangs', timeout: 1200 }).catch(() => undefined);
-    const one = candidate({ duration: 4000, renewEvery: 400, renewWithin: 3000 }, transport);
+    const one = candidate({}, transport);
     const { holds } = await leads(one);
     await hangs;
     expect(holds()).toBe(true);
@@ -279,7 +282,7 @@ describe('a leadership is kept', () => {
       reply(response, 429, {}, { 'retry-after': '60' });
       return true;
     });
-    const one = candidate({ duration: 4000, renewEvery: 400, renewWithin: 3000 });
+    const one = candidate({ duration: 8000, renewWithin: 6000 });
     const { holds } = await leads(one);
     await eventually(() => requests('PUT').length >= 3);
     expect(holds()).toBe(true);
@@ -289,12 +292,12 @@ describe('a leadership is kept', () => {
   test('when somebody shortens the Lease: others wait for as long as they would themselves, and it is mended', async () => {
     const objects = fakeObjects();
     await serve(objects);
-    const one = candidate({ duration: 3000, renewWithin: 2000, renewEvery: 1000 });
+    const one = candidate();
     const { holds } = await leads(one);
-    const two = candidate({ duration: 3000, renewWithin: 2000, renewEvery: 1000 });
+    const two = candidate();
     const now = objects.get(leases, 'l')!;
     objects.put(leases, { ...now, spec: { ...(now['spec'] as object), leaseDurationSeconds: 0 } });
-    await eventually(() => spec(objects)?.['leaseDurationSeconds'] === 3);
+    await eventually(() => spec(objects)?.['leaseDurationSeconds'] === 15);
     expect(holds()).toBe(true);
     await two.release();
     expect(await two.leading).toBeUndefined();
@@ -305,14 +308,13 @@ test('clocks on walls that are hours apart change nothing: one leads at a time, 
   const objects = fakeObjects();
   await serve(objects);
   const skewed = (hours: number): Clock => ({ ...systemClock, now: () => Date.now() + hours * 3_600_000 });
-  const patient = { duration: 5000, renewEvery: 500, renewWithin: 4000 };
   for (const [here, there] of [
     [-7, 7],
     [7, -7],
   ] as const) {
-    const one = candidate({ ...patient, clock: skewed(here) });
+    const one = candidate({ clock: skewed(here) });
     const { holds, epoch } = await leads(one);
-    const two = candidate({ ...patient, clock: skewed(there) });
+    const two = candidate({ clock: skewed(there) });
     let early: Leadership | undefined;
     void two.leading.then((leadership) => (early = leadership));
     await pause(700);
@@ -322,13 +324,13 @@ test('clocks on walls that are hours apart change nothing: one leads at a time, 
     await two.release();
     expect([...one.errors, ...two.errors]).toEqual([]);
   }
-}, 20_000);
+});
 
 test('who cannot renew stops before another one may begin, and leads again with a greater epoch than that', async () => {
   const objects = fakeObjects();
   const hanging = new Set<string>();
   await serve(objects, ({ method, body }) => method === 'PUT' && [...hanging].some((identity) => body.includes(identity)));
-  const patient = { duration: 2000, renewEvery: 300, renewWithin: 1500 };
+  const patient = { duration: 2000, renewWithin: 1500 };
   const one = candidate(patient);
   const first = await leads(one);
   const two = candidate(patient);
@@ -364,7 +366,8 @@ describe('a leadership is lost, told once, and nothing is tried any more,', () =
     expect(one.lost[0]?.message).toBe(`the Lease a/l is lost: ${why}`);
     await pause(50);
     const before = api?.received.length;
-    await pause(150);
+    // Longer than between two renewals.
+    await pause(600);
     expect(api?.received.length).toBe(before);
     await one.release();
     expect(one.lost).toHaveLength(1);
@@ -410,13 +413,13 @@ describe('a leadership is lost, told once, and nothing is tried any more,', () =
       if (request.method === 'PUT') answer(request, response);
       return request.method === 'PUT';
     });
-    const one = candidate();
+    const duration = 15_000;
+    const one = candidate({ duration, renewWithin: 1000 });
     const leadership = await leads(one);
     const began = performance.now();
     await eventually(() => one.lost.length === 1);
-    expect(performance.now() - began).toBeLessThan(900);
-    await pause(120);
-    await loses(one, leadership, 'it could not be renewed for 500 ms');
+    expect(performance.now() - began).toBeLessThan(duration);
+    await loses(one, leadership, 'it could not be renewed for 1000 ms');
   });
 
   test('when the process stood still for so long that others may have taken over', async () => {
@@ -438,7 +441,7 @@ describe('a leadership is lost, told once, and nothing is tried any more,', () =
     const objects = fakeObjects();
     await serve(objects);
     let jump = 0;
-    const one = candidate({ clock: { ...systemClock, now: () => Date.now() + jump } });
+    const one = candidate({ renewEvery: 100, clock: { ...systemClock, now: () => Date.now() + jump } });
     const { holds } = await leads(one);
     for (jump of [86_400_000, -86_400_000]) await pause(250);
     expect(holds()).toBe(true);
@@ -458,7 +461,8 @@ describe('release', () => {
     await one.release();
     expect(signal.aborted).toBe(true);
     expect((await leads(two)).epoch).toBe(2);
-    expect(performance.now() - began).toBeLessThan(500);
+    // Not when it runs out.
+    expect(performance.now() - began).toBeLessThan(14_000);
     expect(one.lost).toEqual([]);
   });
 
@@ -503,7 +507,7 @@ describe('release', () => {
   test('lets a replica with the usual times lead within two seconds; until then it asks for the Lease alone, about once a second', async () => {
     const objects = fakeObjects();
     await serve(objects);
-    const one = candidate({ duration: 5000, renewEvery: 500, renewWithin: 4000 });
+    const one = candidate();
     await leads(one);
     const heard = () =>
       api?.received.filter(({ method, path }) => method !== 'PUT' && path !== '/apis/coordination.k8s.io/v1') ?? [];
@@ -520,14 +524,15 @@ describe('release', () => {
       lookEvery: undefined as never,
       clock: { ...systemClock, after },
     });
+    const began = performance.now();
     await pause(2600);
     const looks = heard().slice(before);
     expect(looks.every(({ method, path }) => method === 'GET' && path === `${leases}/l`)).toBe(true);
-    expect(looks.length).toBeLessThanOrEqual(4);
+    expect(looks.length).toBeLessThanOrEqual(2 + (performance.now() - began) / 750);
     expect(Math.max(...waits)).toBeLessThanOrEqual(1250);
     await one.release();
     await leads(two);
-  }, 20_000);
+  });
 
   test.each([
     [401, {}],
@@ -541,7 +546,7 @@ describe('release', () => {
       if (uninstalled) reply(response, code, body);
       return uninstalled;
     });
-    const one = candidate({ duration: 4000, renewEvery: 2000, renewWithin: 3000 });
+    const one = candidate({ renewEvery: 2000 });
     await leads(one);
     uninstalled = true;
     await one.release();
@@ -552,7 +557,7 @@ describe('release', () => {
   test('of a Lease that somebody deleted is quiet, and makes no new one', async () => {
     const objects = fakeObjects();
     await serve(objects);
-    const one = candidate({ duration: 4000, renewEvery: 2000, renewWithin: 3000 });
+    const one = candidate({ renewEvery: 2000 });
     await leads(one);
     objects.remove(leases, 'l');
     await one.release();
@@ -568,7 +573,7 @@ describe('release', () => {
       taking = () => objects.answer(request, response);
       return true;
     });
-    const one = candidate({ renewEvery: 1000, renewWithin: 2000, duration: 3000 });
+    const one = candidate({ renewEvery: 5000 });
     await eventually(() => taking !== undefined);
     const released = one.release();
     await pause(20);
@@ -623,7 +628,7 @@ test('of many candidates one leads at a time, and no epoch is given twice, thoug
   });
   const leaders: Leadership[] = [];
   const start = (): Candidate => {
-    const one = candidate({ lookEvery: 15, retryEvery: 15 });
+    const one = candidate({ ...brief, lookEvery: 15, retryEvery: 15 });
     void one.leading.then((leadership) => leadership && leaders.push(leadership));
     return one;
   };
@@ -641,4 +646,4 @@ test('of many candidates one leads at a time, and no epoch is given twice, thoug
   const epochs = leaders.map(({ epoch }) => epoch);
   expect(leaders.length).toBeGreaterThan(2);
   expect(epochs).toEqual([...new Set(epochs)].sort((a, b) => a - b));
-}, 60_000);
+});

@@ -230,7 +230,7 @@ describe('after a watch', () => {
     const objects = fakeObjects();
     let deaf = true;
     const waits: number[] = [];
-    const seen = await reflect(objects, { inactivity: 80, clock: impatient(waits) }, ({ query }, response) => {
+    const seen = await reflect(objects, { inactivity: 500, clock: impatient(waits) }, ({ query }, response) => {
       if (!query.has('watch') || !deaf) return false;
       response.writeHead(200).flushHeaders();
       return true;
@@ -375,11 +375,12 @@ describe('a kind that the server does not know', () => {
   test('is reported once, asked for slowly, and reflected when it comes', async () => {
     const objects = fakeObjects();
     objects.unknown.add('v1');
+    const began = performance.now();
     const seen = await reflect(objects);
     expect(await seen.reflector.synced).toBe('missing');
     expect(seen.reflector.missing()).toBe(true);
     await pause(150);
-    expect(api?.received.length).toBeLessThanOrEqual(12);
+    expect(api?.received.length).toBeLessThanOrEqual(2 + (performance.now() - began) / 15);
     objects.put(maps, object('one'));
     objects.unknown.clear();
     await eventually(() => seen.changes.length === 1);

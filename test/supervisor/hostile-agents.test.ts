@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { instant } from '../../src/harness/instant.js';
-import { processesOf } from '../../src/supervisor/processes.js';
+import { processesOf, startTime } from '../../src/supervisor/processes.js';
+import { eventually, eventuallyAnswers } from '../support/eventually.js';
 import { collect, taskOrders } from '../support/harness-orders.js';
 import { finish, gone, refusal, takeDelta, textOf } from '../support/supervisor-calls.js';
 import { scriptedSupervisor, switchesUsers, testCredentials } from '../support/supervisor.js';
@@ -58,7 +59,7 @@ function atOnce<C extends readonly [string, string, ...string[]], T>(cases: read
   beforeAll(async () => {
     for (let i = 0; i < cases.length; i += 4)
       await Promise.all(cases.slice(i, i + 4).map(async (one) => results.set(one[1], await run(one))));
-  }, 60_000);
+  }, 180_000);
   return () => results;
 }
 
@@ -110,7 +111,7 @@ describe('before there is a session', () => {
     } finally {
       await short.close();
     }
-  }, 30_000);
+  });
 
   test('nothing of that concerns anybody else', () => expectServing('after-creation'));
 });
@@ -153,7 +154,7 @@ describe('with a prompt', () => {
     await sleep(200);
     const answer = await it.client.cancel(task.operation('cancel', it.fence, { prompt: true }), task.runtimeSessionID, {
       reason: 'task_timeout',
-      settlementDeadline: instant(Date.now() + 10_000),
+      settlementDeadline: instant(Date.now() + 20_000),
     });
     expect(answer).toMatchObject({ barrierState: 'forced_terminated', settlementProven: true, liveDescendantCount: 0 });
     expect((await events).at(-1)).toMatchObject({ type: 'cancelled', payload: { reason: 'task_timeout' } });
@@ -167,7 +168,9 @@ describe('with a prompt', () => {
       expect(await takeDelta(it, task, await it.run(task, 'daemon'))).toBe('no_change');
       const before = processesNow();
       expect(before.length).toBeGreaterThan(1);
-      process.kill(Math.min(...before.map(({ pid }) => pid)), 'SIGKILL');
+      // The agent began first; its pid is the smallest only until pids begin anew.
+      const begun = new Map(before.map(({ pid }) => [Number(startTime(pid) ?? Infinity), pid]));
+      process.kill(begun.get(Math.min(...begun.keys()))!, 'SIGKILL');
       await gone(it, task);
       expect(processesNow()).toEqual([]);
       await expectServing('after-between');
@@ -235,7 +238,7 @@ describe('an agent that says too much', () => {
       payload: { code: expect.stringMatching(/terminal_result_too_large|event_buffer_overflow|update_rate_exceeded/) },
     });
     expect(process.memoryUsage().rss - before).toBeLessThan(400 * mebibyte);
-  }, 20_000);
+  });
 
   test('output without an end that nobody reads, of three agents at once, costs no memory, and others are served meanwhile', async () => {
     const before = process.memoryUsage().rss;
@@ -250,13 +253,13 @@ describe('an agent that says too much', () => {
     for (const { task, events } of running) {
       const answer = await it.client.cancel(task.operation('cancel', it.fence, { prompt: true }), task.runtimeSessionID, {
         reason: 'task_timeout',
-        settlementDeadline: instant(Date.now() + 15_000),
+        settlementDeadline: instant(Date.now() + 20_000),
       });
       expect(answer.settlementProven).toBe(true);
       expect((await events).at(-1)?.type).toBe('cancelled');
       await gone(it, task);
     }
-  }, 40_000);
+  });
 
   test('a flood without a prompt is slowed down, and over with its session', async () => {
     const task = await it.session('flood-later');
@@ -265,7 +268,7 @@ describe('an agent that says too much', () => {
     await expectServing('beside-flood');
     await finish(it, task, events);
     expect(processesNow()).toEqual([]);
-  }, 20_000);
+  });
 });
 
 describe('an agent that is asked for nothing', () => {
@@ -275,8 +278,8 @@ describe('an agent that is asked for nothing', () => {
     chmodSync(folder, 0o777);
     const file = path.join(folder, 'answer');
     const events = await it.run(task, `ask-later ${file}`);
-    for (let i = 0; i < 100 && !(existsSync(file) && readFileSync(file, 'utf8') !== ''); i++) await sleep(50);
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ outcome: { outcome: 'cancelled' } });
+    const answer = await eventuallyAnswers(() => JSON.parse(readFileSync(file, 'utf8')) as unknown);
+    expect(answer).toEqual({ outcome: { outcome: 'cancelled' } });
     rmSync(folder, { recursive: true });
     await finish(it, task, events);
   });
@@ -299,50 +302,42 @@ describe('processes', () => {
     ['many that begin faster than they end', 'swarm', 10],
   ];
   if (switchesUsers)
-    test.each(cases)(
-      'of a session end with it: %s',
-      async (_, order, least) => {
-        const task = await it.session(`processes-${order}`);
-        const uid = it.latestUid();
-        const events = await it.run(task, order);
-        expect(processesOf({ uid }).length).toBeGreaterThanOrEqual(least);
-        await finish(it, task, events);
-        expect(processesOf({ uid })).toEqual([]);
-        await expectServing(`after-${order}`);
-      },
-      30_000,
-    );
+    test.each(cases)('of a session end with it: %s', async (_, order, least) => {
+      const task = await it.session(`processes-${order}`);
+      const uid = it.latestUid();
+      const events = await it.run(task, order);
+      await eventually(() => processesOf({ uid }).length >= least);
+      await finish(it, task, events);
+      expect(processesOf({ uid })).toEqual([]);
+      await expectServing(`after-${order}`);
+    });
 
   const compiler = ['/usr/bin/cc', '/usr/bin/gcc'].find((file) => existsSync(file));
   const withCompiler = switchesUsers && compiler !== undefined ? test : test.skip;
-  withCompiler(
-    'a process whose first thread has died is alive, and is ended',
-    async () => {
-      const folder = mkdtempSync(path.join(tmpdir(), 'program-'));
-      chmodSync(folder, 0o755);
-      const source = path.join(folder, 'a.c');
-      writeFileSync(
-        source,
-        `#include <pthread.h>
+  withCompiler('a process whose first thread has died is alive, and is ended', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'program-'));
+    chmodSync(folder, 0o755);
+    const source = path.join(folder, 'a.c');
+    writeFileSync(
+      source,
+      `#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 static void *run(void *x) { for (;;) sleep(1); return x; }
 int main(void) { pthread_t t; pthread_create(&t, 0, run, 0); syscall(SYS_exit, 0); }
 `,
-      );
-      const file = path.join(folder, 'headless');
-      expect(spawnSync(compiler ?? '', ['-pthread', '-o', file, source]).status).toBe(0);
-      chmodSync(file, 0o755);
-      const task = await it.session('headless');
-      const uid = it.latestUid();
-      const events = await it.run(task, `program ${file}`);
-      expect(processesOf({ uid }).length).toBe(2);
-      await finish(it, task, events);
-      expect(processesOf({ uid })).toEqual([]);
-      rmSync(folder, { recursive: true });
-    },
-    20_000,
-  );
+    );
+    const file = path.join(folder, 'headless');
+    expect(spawnSync(compiler ?? '', ['-pthread', '-o', file, source]).status).toBe(0);
+    chmodSync(file, 0o755);
+    const task = await it.session('headless');
+    const uid = it.latestUid();
+    const events = await it.run(task, `program ${file}`);
+    expect(processesOf({ uid }).length).toBe(2);
+    await finish(it, task, events);
+    expect(processesOf({ uid })).toEqual([]);
+    rmSync(folder, { recursive: true });
+  });
 });
 
 describe('what a session can reach', () => {

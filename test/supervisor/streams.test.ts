@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { instant } from '../../src/harness/instant.js';
 import type { CancelReason } from '../../src/harness/prompts.js';
 import { processesOf } from '../../src/supervisor/processes.js';
+import { eventuallyAnswers } from '../support/eventually.js';
 import { collect, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
 import { finish, gone, refusal, takeDelta, textOf } from '../support/supervisor-calls.js';
@@ -21,7 +22,7 @@ afterAll(async () => {
 const cancel = (task: TaskOrders, options: { verb?: string; reason?: CancelReason; wait?: number } = {}) =>
   it.client.cancel(task.operation(options.verb ?? 'cancel', it.fence, { prompt: true }), task.runtimeSessionID, {
     reason: options.reason ?? 'task_timeout',
-    settlementDeadline: instant(Date.now() + (options.wait ?? 10_000)),
+    settlementDeadline: instant(Date.now() + (options.wait ?? 20_000)),
   });
 
 describe('a reader of events', () => {
@@ -34,7 +35,7 @@ describe('a reader of events', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(300 * 1024 * 1024);
     await gone(it, task);
     stream.abort();
-  }, 30_000);
+  });
 
   test('that reads late gets every event in its order', async () => {
     const task = await it.session('late');
@@ -47,20 +48,22 @@ describe('a reader of events', () => {
   });
 
   test('that leaves while the agent has not taken the prompt yet cancels it', async () => {
-    const slow = await scriptedSupervisor({ timing: { cancelGrace: 200, accept: 3_000 } });
+    const slow = await scriptedSupervisor({ timing: { cancelGrace: 200, accept: 6_000 } });
     try {
       const task = await slow.session('unheard', 'session/new:stop-reading');
       const controller = new AbortController();
-      const prompt = slow.start(task, `say ${'y'.repeat(900_000)}`, { signal: controller.signal });
-      await sleep(300);
+      const prompt = refusal(slow.start(task, `say ${'y'.repeat(900_000)}`, { signal: controller.signal }));
+      await eventuallyAnswers(async () =>
+        expect((await slow.status()).activePrompts).toMatchObject([{ promptID: task.promptID }]),
+      );
       controller.abort();
-      expect(await refusal(prompt)).toBeDefined();
+      expect(await prompt).toBeDefined();
       await gone(slow, task);
       expect(slow.log()).toMatch(/"as":"(not accepted|cancelled)"/);
     } finally {
       await slow.close();
     }
-  }, 20_000);
+  });
 
   test('hears of an agent that never takes the prompt that it was not accepted', async () => {
     const slow = await scriptedSupervisor({ timing: { accept: 1_000 } });
@@ -73,10 +76,10 @@ describe('a reader of events', () => {
     } finally {
       await slow.close();
     }
-  }, 20_000);
+  });
 
   async function endCode(task: TaskOrders): Promise<string> {
-    for (let i = 0; i < 300; i++) {
+    for (const end = Date.now() + 40_000; Date.now() < end;) {
       const ended = it
         .log()
         .split('\n')
@@ -94,8 +97,7 @@ describe('a prompt that is sent again', () => {
     const operation = task.operation('start-prompt', it.fence, { prompt: true, life: 29_000 });
     const lease = task.lease();
     const same = { operation, lease };
-    const running = it.start(task, 'wait', same).then(collect);
-    await sleep(300);
+    const running = collect(await it.start(task, 'wait', same));
     expect(await refusal(it.start(task, 'wait', same))).toMatchObject({ status: 200, code: 'already_accepted' });
     expect(await refusal(it.start(task, 'say other', same))).toMatchObject({ status: 409, class: 'digest_conflict' });
     await cancel(task);
@@ -139,7 +141,7 @@ describe('duplicates and latecomers', () => {
     const task = await it.session('cancels');
     const events = collect(await it.start(task, 'wait'));
     const operation = task.operation('cancel', it.fence, { prompt: true });
-    const order = { reason: 'task_timeout', settlementDeadline: instant(Date.now() + 10_000) } as const;
+    const order = { reason: 'task_timeout', settlementDeadline: instant(Date.now() + 20_000) } as const;
     const answers = await Promise.all(Array.from({ length: 5 }, () => it.client.cancel(operation, task.runtimeSessionID, order)));
     expect(answers.filter(({ classification }) => classification.class === 'fresh')).toHaveLength(1);
     expect(new Set(answers.map(({ settlement }) => JSON.stringify(settlement))).size).toBe(1);
@@ -223,12 +225,14 @@ describe('an agent that is being cancelled', () => {
 });
 
 describe('a drain', () => {
+  const creating = (fresh: ScriptedSupervisor) =>
+    eventuallyAnswers(async () => expect((await fresh.status()).sessions).toMatchObject([{ state: 'creating' }]));
+
   test('while a session is made lets it be made, gives it no prompt and removes it; it is told once', async () => {
     const fresh = await scriptedSupervisor();
     try {
-      const making = fresh.session('made', 'session/new:wait-for 1500');
-      await sleep(400);
-      expect((await fresh.status()).sessions).toMatchObject([{ state: 'creating' }]);
+      const making = fresh.session('made', 'session/new:wait-for 6000');
+      await creating(fresh);
       const operation = { fence: fresh.fence, operationID: 'drain', expiresAt: instant(Date.now() + 30_000) };
       const [first, second] = [await fresh.client.drain(operation, 'first'), await fresh.client.drain(operation, 'first')];
       const other = await fresh.client.drain({ ...operation, operationID: 'other' }, 'second');
@@ -244,16 +248,18 @@ describe('a drain', () => {
     } finally {
       await fresh.close();
     }
-  }, 20_000);
+  });
 
   test('an end in the middle of the making of a session leaves no process and no folder', async () => {
     const fresh = await scriptedSupervisor({ stopGrace: 300 });
     const making = refusal(fresh.session('unmade', 'session/new:mute'));
-    await sleep(700);
+    await creating(fresh);
+    // Its agent begins meanwhile.
+    await sleep(500);
     expect(await fresh.supervisor.stop()).toBe(true);
     expect(await making).toBeDefined();
     expect(fresh.folders()).toEqual([]);
     if (switchesUsers) expect(processesOf({ uid: fresh.latestUid() })).toEqual([]);
     await fresh.close();
-  }, 20_000);
+  });
 });

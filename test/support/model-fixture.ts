@@ -72,7 +72,8 @@ export async function startModelFixture(
         response.writeHead(401).end('{"error":{"message":"who are you"}}');
       else {
         const wanted = reply?.(one) ?? { text, command, delay: wait };
-        setTimeout(() => answer(response, one, wanted), wanted.delay ?? 0);
+        const timer = setTimeout(() => answer(response, one, wanted), wanted.delay ?? 0);
+        response.on('close', () => clearTimeout(timer));
       }
     });
   });

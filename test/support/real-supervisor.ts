@@ -14,7 +14,7 @@ import { runtime } from './harness-orders.js';
 import type { Runtime, RuntimeOptions } from './harness-orders.js';
 import { startModelFixture } from './model-fixture.js';
 import type { ModelFixture } from './model-fixture.js';
-import { freshUsers } from './supervisor.js';
+import { freshUsers, ownAddress } from './supervisor.js';
 
 /** The built supervisor as a process of its own, as it runs in a Pod, before its credentials have come. */
 export interface RealSupervisor {
@@ -78,7 +78,7 @@ export async function startRealSupervisor(
     {
       env: {
         ...made.env,
-        ORKA_ACP_LISTEN_ADDRESS: `127.0.0.1:${port}`,
+        ORKA_ACP_LISTEN_ADDRESS: `${ownAddress}:${port}`,
         ORKA_ACP_POD_UID: 'pod-uid-1',
         ORKA_ACP_FIRST_SESSION_UID: String(firstUid),
         ORKA_ACP_LAST_SESSION_UID: String(firstUid + 99),
@@ -95,7 +95,7 @@ export async function startRealSupervisor(
   );
   let logged = '';
   process_.stderr.on('data', (part: Buffer) => (logged += part.toString()));
-  const client = createHarnessClient({ baseUrl: `http://127.0.0.1:${port}`, credentials: delivery.credentials });
+  const client = createHarnessClient({ baseUrl: `http://${ownAddress}:${port}`, credentials: delivery.credentials });
 
   async function close(): Promise<void> {
     client.close();
@@ -127,10 +127,11 @@ export async function startRealSupervisor(
   };
 }
 
+/** It stays free, since nobody else listens on this address, or connects from it. */
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
+    server.listen(0, ownAddress, () => {
       const { port } = server.address() as AddressInfo;
       server.close(() => {
         resolve(port);

@@ -134,7 +134,9 @@ describe('a class that takes admission into account', () => {
     const began = cluster.clock.now();
     await cluster.run(controller, isServing);
     // 1, 2, 4, 8 and 10 seconds, in which it is said once.
-    expect(cluster.clock.now() - began).toBe(25_000);
+    const lasted = cluster.clock.now() - began;
+    expect(lasted).toBeGreaterThanOrEqual(25_000);
+    expect(lasted).toBeLessThan(26_000);
     expect([dryRuns().length, claimsMade(), cluster.supervisor.seeds.length]).toEqual([6, 1, 1]);
   });
 

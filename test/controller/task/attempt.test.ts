@@ -607,7 +607,7 @@ describe('a running prompt', () => {
     it.harness.say(it.harness.events.completed);
     it.harness.end();
     await over;
-  }, 60_000);
+  });
 });
 
 describe('a process that must end', () => {

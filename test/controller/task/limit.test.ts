@@ -126,7 +126,7 @@ test('ten Tasks that are applied together to a namespace of three go on three at
   expect(it.most()).toBe(3);
   expect(new Set(it.taken())).toEqual(new Set(names));
   expect(it.problems).toEqual([]);
-}, 30_000);
+});
 
 test('one that waits for its class, or is refused, or may not be written, keeps no place from those behind it', async () => {
   const it = crowd(1, (kind) => (kind === 'codex' ? readyClass : { state: 'drifted', says: 'it was edited' }));
@@ -142,4 +142,4 @@ test('one that waits for its class, or is refused, or may not be written, keeps 
   await eventually(() => it.underWay().includes('able-too'));
   expect([it.most(), it.underWay()]).toEqual([1, ['able-too']]);
   expect(it.task('waits-for-its-class').status?.message).toContain('the class cannot be used');
-}, 30_000);
+});
