@@ -7,5 +7,5 @@ export default {
   roots: ['<rootDir>/test/cluster'],
   testPathIgnorePatterns: ['/node_modules/'],
   maxWorkers: 1,
-  testTimeout: 60_000,
+  testTimeout: 300_000,
 };

@@ -50,7 +50,7 @@ async function deletePool(pool: RuntimePool): Promise<void> {
 }
 
 async function served(lane: Lane, pool: RuntimePool, epoch: number): Promise<Played> {
-  await eventuallyPool(
+  const found = await eventuallyPool(
     pool,
     `serves in epoch ${epoch}`,
     (found) =>
@@ -58,12 +58,12 @@ async function served(lane: Lane, pool: RuntimePool, epoch: number): Promise<Pla
       found.status.observedGeneration === found.metadata.generation &&
       found.status.activeInstance?.controllerEpoch === epoch,
   );
-  return { pool, end: await endOf(lane, pool) };
+  return { pool, end: await endOf(lane, pool, found) };
 }
 
 async function stopped(lane: Lane, pool: RuntimePool): Promise<Played> {
-  await eventuallyPool(pool, 'is Stopped', (found) => found?.status?.lifecycle === 'Stopped');
-  return { pool, end: await endOf(lane, pool) };
+  const found = await eventuallyPool(pool, 'is Stopped', (one) => one?.status?.lifecycle === 'Stopped');
+  return { pool, end: await endOf(lane, pool, found) };
 }
 
 async function gone(_lane: Lane, pool: RuntimePool): Promise<Played> {
@@ -78,7 +78,7 @@ const lived = (lane: Lane, task: RuntimePool): Promise<Played> => answered(lane,
 const shared = (lane: Lane, task: RuntimePool): Promise<Played> => answered(lane, task, stopped);
 
 async function answered(lane: Lane, { metadata }: RuntimePool, rests: typeof gone): Promise<Played> {
-  const task = await taskOver(kubectl, metadata, 120);
+  const task = await taskOver(kubectl, metadata, 240);
   const { runtimePoolName = '', runtimePoolUID = '' } = task.status?.execution ?? {};
   const pool = { ...task, kind: 'RuntimePool', metadata: { name: runtimePoolName, namespace: metadata.namespace } };
   await rests(lane, pool as unknown as RuntimePool);
@@ -270,8 +270,8 @@ const resultOf = (job: Job): Result => {
 /** UIDs of the claims that there were for a pool. */
 const claims = new Map<string, Set<string>>();
 
-/** Everything that there is of a pool, without what differs from run to run. */
-async function endOf(lane: Lane, pool: RuntimePool): Promise<readonly string[]> {
+/** Everything that there is of a pool that came to its end, without what differs from run to run. */
+async function endOf(lane: Lane, pool: RuntimePool, came: RuntimePool | 'gone'): Promise<readonly string[]> {
   // Names of Secrets are shortened by as much as the epoch in them is longer.
   const stable = (text: string) =>
     text
@@ -281,7 +281,7 @@ async function endOf(lane: Lane, pool: RuntimePool): Promise<readonly string[]> 
   const found = await poolNow(pool);
   const objects = await objectsOf(lane, pool.metadata.uid ?? '');
   return [
-    ...[found?.status?.lifecycle, found?.status?.admissionState].map(String),
+    ...(came === 'gone' ? [came] : [came.status?.lifecycle, came.status?.admissionState].map(String)),
     ...(found?.metadata.finalizers ?? []),
     ...Object.keys(found?.metadata.annotations ?? {}).map(stable),
     ...objects.map(({ kind, metadata }) =>
@@ -328,7 +328,7 @@ async function play(lane: Lane, { scenario: name, point }: Job): Promise<Result>
   const left = await eventually(
     'what Kubernetes collects',
     async () => ((await objectsOf(lane, uid)).length === 0 ? [] : undefined),
-    20,
+    120,
   ).catch(async () => (await objectsOf(lane, uid)).map(({ kind, metadata }) => `${kind} ${metadata.name}`));
   await lane.restoreToken();
   const trace = lane.trace();
@@ -382,7 +382,7 @@ afterAll(async () => {
   await Promise.all(lanes.map((lane) => lane.remove()));
   const [lane] = lanes;
   if (lane) await stopModel(kubectl, lane.installation.poolClass);
-}, 300_000);
+}, 600_000);
 
 (['', 'all'].includes(asked) ? test : test.skip)(
   'every effect of a pool has a scenario in which a controller was ended before and after it',

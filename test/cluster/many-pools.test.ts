@@ -15,8 +15,8 @@ import { modelRequests } from './support/model.js';
 
 /** Far below the 110 Pods that a node runs. */
 const many = 30;
-/** Seconds for all of them; a machine of two cores starts about one in a second. */
-const patience = 180;
+/** Seconds for all of them; a fast machine of two cores starts about one in a second. */
+const patience = 600;
 /** Of one Task from its creation until nothing is left, with all that is done again because somebody else was faster. */
 const mostRequests = 150;
 /** Idle connections to the API server that its transport may keep. */
@@ -30,6 +30,8 @@ interface Figures {
   readonly conflicts: number;
   readonly claimsMade: number;
   readonly claimsEnded: number;
+  /** Of these, because a sandbox did not start in its time. */
+  readonly coldStarts: number;
   readonly failedRuns: number;
   readonly files: number;
   readonly memory: number;
@@ -54,6 +56,7 @@ async function figures(): Promise<Figures> {
     conflicts: sum('rest_client_requests_total', 'code="409"'),
     claimsMade: sum('orka_workspaces_pool_effects_total', 'effect="create-claim"'),
     claimsEnded: sum('orka_workspaces_pool_effects_total', 'effect="delete-claim"'),
+    coldStarts: sum('orka_workspaces_pool_sandboxes_ended_total', 'cause="cold-start"'),
     failedRuns: sum('controller_runtime_reconcile_errors_total'),
     files: sum('process_open_fds'),
     memory: sum('process_resident_memory_bytes'),
@@ -83,7 +86,10 @@ const allOf = (seen: () => { readonly size: number }) =>
 function outcomes(): ReadonlyMap<string, string> {
   const over = history.of('tasks').filter(({ object }) => isOver(object));
   return new Map(
-    over.map(({ object: { metadata, status } }) => [metadata.name, [status?.phase, status?.message].filter(Boolean).join(': ')]),
+    over.map(({ object: { metadata, status } }) => [
+      metadata.name,
+      [status?.phase, status?.execution?.reason, status?.message].filter(Boolean).join(': '),
+    ]),
   );
 }
 
@@ -112,7 +118,7 @@ beforeAll(async () => {
       await kubectl(['delete', kind, '--all', '-n', namespace, `--timeout=${patience}s`]);
     said('deleted');
   });
-  await eventually('nothing left', async () => ((await leftovers(kubectl, product)).length === 0 ? true : undefined), 30).catch(
+  await eventually('nothing left', async () => ((await leftovers(kubectl, product)).length === 0 ? true : undefined), 120).catch(
     () => undefined,
   );
   left = await leftovers(kubectl, product);
@@ -125,11 +131,11 @@ beforeAll(async () => {
     `${difference('requests')} requests, ${difference('conflicts')} conflicts, ${difference('files')} more open files, ` +
       `${Math.round(difference('memory') / 1e6)} MB more`,
   );
-}, 900_000);
+}, 2_700_000);
 afterAll(async () => {
   history.stop();
   await product.remove();
-}, 300_000);
+}, 600_000);
 
 const difference = (name: keyof Figures) => (after?.[name] ?? NaN) - (before?.[name] ?? NaN);
 
@@ -140,16 +146,16 @@ test(`all of ${many} pools that are asked for at once serve`, () => {
 test('all their Tasks end: well, or because so many agents at once start too slowly on so small a machine', () => {
   expect([...ended.keys()].sort()).toEqual(names);
   const others = [...ended.values()].filter((outcome) => outcome !== 'Succeeded');
-  expect(others.filter((outcome) => !outcome.includes('provider adapter initialization'))).toEqual([]);
+  expect(others.filter((outcome) => !/RuntimeSessionStartFailed|provider adapter initialization/.test(outcome))).toEqual([]);
 });
 
 test('no Task has the model asked twice', () => {
   expect(answers).toBeLessThanOrEqual(many);
 });
 
-test('each pool has one claim, which is ended once', () => {
-  expect(difference('claimsMade')).toBe(many);
-  expect(difference('claimsEnded')).toBe(many);
+test('each pool has one claim, which is ended once, and another one only where a sandbox did not start in its time', () => {
+  expect(difference('claimsMade') - difference('coldStarts')).toBe(many);
+  expect(difference('claimsEnded')).toBe(difference('claimsMade'));
 });
 
 test('nothing is done over and over: requests of each pool are bounded, and no run fails', () => {

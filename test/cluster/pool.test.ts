@@ -25,7 +25,7 @@ beforeAll(async () => {
   await applyAll([namespace(platform.namespaces.runtime)]);
   await applyAll(pool.isolation);
   await startPool(pool);
-}, 60_000);
+});
 afterAll(() => removePool(pool), 240_000);
 
 /** What the server added to what was sent: every member that was not there. What it changed is an error. */
@@ -57,13 +57,13 @@ const steady = (value: Json | undefined): string => toYaml(value ?? {}).replaceA
 test('the provider makes a Sandbox and a Pod of the claim, and the Pod becomes ready', async () => {
   await eventually('Sandbox', () => get(kube, sandbox));
   expect((await readyPod(podRef)).status.phase).toBe('Running');
-}, 120_000);
+});
 
 test('the Pod is the rendered one, but for the defaults of the server', async () => {
   const { spec } = (await readyPod(podRef)) as unknown as { spec: Json };
   const { podTemplate } = (pool.workload[0] as unknown as { spec: { podTemplate: { spec: Json } } }).spec;
   expect(steady(added(podTemplate.spec, spec, 'spec'))).toMatchSnapshot();
-}, 120_000);
+});
 
 test('the Pod carries our labels and annotations, and of the provider only its own', async () => {
   const { labels = {}, annotations = {} } = (await readyPod(podRef)).metadata;
@@ -85,7 +85,7 @@ test('the Pod carries our labels and annotations, and of the provider only its o
     'agents.x-k8s.io/propagated-annotations',
     'agents.x-k8s.io/propagated-labels',
   ]);
-}, 120_000);
+});
 
 describe('our apply', () => {
   test('changes nothing when nothing changed', async () => {
@@ -93,7 +93,7 @@ describe('our apply', () => {
       [...pool.isolation, ...pool.workload].map((manifest) => apply(kube, manifest, { manager, force: true })),
     );
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array<string>(outcomes.length).fill('unchanged'));
-  }, 60_000);
+  });
 
   test('is refused with the field when the object is not what the schema says', async () => {
     const [template] = pool.workload;

@@ -56,7 +56,7 @@ export function startChronicle({ namespaces }: Installation): Chronicle {
   const of = (kind: Chronicled): readonly Change[] => seen.get(kind) ?? [];
   return {
     of,
-    first: (kind, matches, seconds = 60) =>
+    first: (kind, matches, seconds = 120) =>
       new Promise((resolve, reject) => {
         const known = of(kind).find(matches);
         if (known) {

@@ -74,7 +74,7 @@ export interface PodStatus {
   readonly conditions?: readonly { readonly type: string; readonly status: string }[];
 }
 
-export async function readyPod(ref: ObjectRef, seconds = 90): Promise<Manifest & { readonly status: PodStatus }> {
+export async function readyPod(ref: ObjectRef, seconds = 180): Promise<Manifest & { readonly status: PodStatus }> {
   return eventually(
     `Pod ${ref.namespace}/${ref.name} ready`,
     async () => {
@@ -86,7 +86,7 @@ export async function readyPod(ref: ObjectRef, seconds = 90): Promise<Manifest &
 }
 
 /** Waits until an object is gone. */
-export async function gone(ref: ObjectRef, seconds = 60): Promise<void> {
+export async function gone(ref: ObjectRef, seconds = 180): Promise<void> {
   await eventually(
     `${ref.kind} ${ref.namespace ?? ''}/${ref.name} gone`,
     async () => ((await get(kube, ref)) ? undefined : true),

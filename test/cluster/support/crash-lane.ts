@@ -105,12 +105,12 @@ export async function createLane(name: string, token: string, group = 0): Promis
       traces.length = 0;
       (current?.trace as Trace[] | undefined)?.splice(0);
     },
-    controller: async () => current ?? (await replace()),
+    controller: async () => (current && !current.hasEnded() ? current : replace()),
     replace,
     succeed,
     died: async ({ effect, phase }) => {
       const doomed = current!;
-      const timer = setTimeout(() => void doomed.kill(), 90_000);
+      const timer = setTimeout(() => void doomed.kill(), 240_000);
       const how = await doomed.ended;
       clearTimeout(timer);
       const last = doomed.trace.findLast((line) => 'effect' in line);
@@ -259,7 +259,7 @@ export const eventuallyPool = (
   pool: RuntimePool,
   what: string,
   holds: (found: RuntimePool | undefined) => boolean,
-  seconds = 120,
+  seconds = 240,
 ): Promise<RuntimePool | 'gone'> =>
   eventually(
     `RuntimePool ${pool.metadata.name} ${what}`,

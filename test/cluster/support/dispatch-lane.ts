@@ -54,14 +54,14 @@ function poolsOf({ history, task }: Pick<Held, 'history' | 'task'>): readonly Ru
   return [...new Map(found.map(({ object }) => [object.metadata.uid, object])).values()];
 }
 
-/** The Pod of an attempt. */
-function podOf({ history, task }: Held): PodObject {
-  const uids = poolsOf({ history, task }).map(({ metadata }) => metadata.uid);
-  const pods = history.of('pods').filter(({ object }) => uids.includes(object.metadata.labels?.[labelKeys.poolUid] ?? ''));
-  const pod = pods.at(-1)?.object;
-  if (!pod) throw new Error(`Task ${task.metadata.name} has no Pod`);
-  return pod;
-}
+/** The Pod of an attempt, with its address. What is watched is not told in the order in which it is written. */
+const podOf = ({ history, task }: Held): Promise<PodObject> =>
+  eventually(`the Pod of Task ${task.metadata.name}`, () => {
+    const uids = poolsOf({ history, task }).map(({ metadata }) => metadata.uid);
+    const pods = history.of('pods').filter(({ object }) => uids.includes(object.metadata.labels?.[labelKeys.poolUid] ?? ''));
+    const pod = pods.at(-1)?.object;
+    return Promise.resolve(pod?.status?.podIP === undefined ? undefined : pod);
+  });
 
 /**
  * Makes a Task and waits until its attempt is in a state. Where the state is short, the controller stands still in it, or has ended.
@@ -149,9 +149,9 @@ export async function removed(held: Held, seconds: number): Promise<readonly str
   return eventually('nothing left', async () => ((await left()).length === 0 ? [] : undefined), seconds).catch(left);
 }
 
-function kill(held: Held, who: 'agent' | 'supervisor'): void {
-  if (killIn(podOf(held).metadata.uid ?? '', who) === 0)
-    throw new Error(`the Pod of Task ${held.task.metadata.name} has no ${who}`);
+async function kill(held: Held, who: 'agent' | 'supervisor'): Promise<undefined> {
+  const { metadata } = await podOf(held);
+  if (killIn(metadata.uid ?? '', who) === 0) throw new Error(`the Pod of Task ${held.task.metadata.name} has no ${who}`);
 }
 
 /** Puts another snapshot in the place of the one of a Task, which is immutable; it asks for something else. */
@@ -175,21 +175,21 @@ async function tamper({ metadata: { namespace = '', uid = '' } }: Manifest): Pro
 
 /** Packets between the controllers of a group and a Pod are dropped, of connections that are there as well. @returns what ends it */
 async function cut(held: Held, group: number): Promise<() => Promise<void>> {
-  const { podIP = '' } = podOf(held).status as { readonly podIP?: string };
-  const table = ['ip', `orka-cut-${podIP.replaceAll('.', '-')}`];
+  const { podIP = '' } = (await podOf(held)).status ?? {};
+  const table = `ip orka-cut-${podIP.replaceAll('.', '-')}`;
   const mark = String(group);
-  const nft = (...args: readonly string[]) => run('nft', [...args]);
-  await nft('add', 'table', ...table);
-  const hook = (name: string, type: string, priority: string) =>
-    nft('add', 'chain', ...table, name, `{ type filter hook ${type} priority ${priority}; }`);
-  await hook('out', 'output', '-150');
-  await hook('in', 'prerouting', '-150');
-  await nft('add', 'rule', ...table, 'out', 'ip', 'daddr', podIP, 'meta', 'skgid', mark, 'ct', 'mark', 'set', mark, 'drop');
-  await nft('add', 'rule', ...table, 'in', 'ip', 'saddr', podIP, 'ct', 'mark', mark, 'drop');
+  const rules = [
+    `add table ${table}`,
+    `add chain ${table} out { type filter hook output priority -150; }`,
+    `add chain ${table} in { type filter hook prerouting priority -150; }`,
+    `add rule ${table} out ip daddr ${podIP} meta skgid ${mark} ct mark set ${mark} drop`,
+    `add rule ${table} in ip saddr ${podIP} ct mark ${mark} drop`,
+  ];
+  await run('nft', ['-f', '-'], { input: rules.join('\n') });
   // Those that wait for the Pod to say something; of others that are there none lasts.
   await attempt('conntrack', ['-U', '-p', 'tcp', '-d', podIP, '--dport', '8080', '--mark', mark]);
   return async () => {
-    await attempt('nft', ['delete', 'table', ...table]);
+    await attempt('nft', ['delete', 'table', ...table.split(' ')]);
   };
 }
 
@@ -224,25 +224,19 @@ export const faultsOf = (group: number) =>
       return undefined;
     },
     'Pod deleted': async (held) => {
-      const { name, namespace = '' } = podOf(held).metadata;
-      await kubectl(['delete', 'pod', name, '-n', namespace, '--wait=false']);
+      const pod = await podOf(held);
+      await remove(kube, refOf(pod), { uid: pod.metadata.uid ?? '', propagation: 'Background' });
       return undefined;
     },
     'network cut': (held) => cut(held, group),
-    'supervisor killed': (held) => {
-      kill(held, 'supervisor');
-      return Promise.resolve(undefined);
-    },
-    'agent killed': (held) => {
-      kill(held, 'agent');
-      return Promise.resolve(undefined);
-    },
+    'supervisor killed': (held) => kill(held, 'supervisor'),
+    'agent killed': (held) => kill(held, 'agent'),
     'Task deleted': async ({ task }) => {
       await remove(kube, refOf(task), { uid: task.metadata.uid ?? '', propagation: 'Background' });
       return undefined;
     },
     'pool deleted': async (held) => {
-      const pool = poolsOf(held).at(-1)!;
+      const pool = await eventually('a pool', () => Promise.resolve(poolsOf(held).at(-1)));
       await remove(kube, refOf(pool), { uid: pool.metadata.uid ?? '', propagation: 'Background' });
       return undefined;
     },

@@ -15,7 +15,7 @@ export interface Point {
 /** What an attempt asks of a supervisor, in the order in which it does. */
 export type AttemptRequest = 'session' | 'prompt' | 'cancel' | 'delta' | 'deletion';
 
-/** A moment of an attempt: a request is about to leave, or the head of its answer is there. */
+/** A moment of an attempt: a request leaves, or the head of its answer is there. One on a connection of before has left already. */
 export interface Step {
   readonly taskUID: string;
   readonly step: AttemptRequest;
@@ -51,6 +51,7 @@ export interface Doomed {
   readonly signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
   /** How it ended: by what signal, or with what code. */
   readonly ended: Promise<string>;
+  readonly hasEnded: () => boolean;
   /** Ends it now. */
   readonly kill: () => Promise<void>;
   /** The end of its log. */
@@ -98,13 +99,14 @@ export async function startDoomed(order: Order, group = 0): Promise<Doomed> {
   });
   const send = (message: Order) =>
     new Promise<void>((resolve, reject) => child.send(message, (error) => (error ? reject(error) : resolve())));
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const dies = (at: Point) => send({ ...order, dies: at });
   const interrupted: Doomed['interrupted'] = (at) => send({ ...order, interrupted: at });
   const signal: Doomed['signal'] = (name) => void child.kill(name);
   try {
     await send(order);
     const epoch = await leading;
-    return { epoch, trace, ended, kill, log, dies, interrupted, signal };
+    return { epoch, trace, ended, hasEnded, kill, log, dies, interrupted, signal };
   } catch (error) {
     await kill();
     throw error;

@@ -176,16 +176,18 @@ function millicores(cpu = '0'): number {
   return cpu.endsWith('m') ? Number(cpu.slice(0, -1)) : Number(cpu) * 1000;
 }
 
-/** Nobody answers at the address of the cluster's DNS. */
+/** Nobody answers at the address of the cluster's DNS: its Service finds no Pod. */
 export const dnsDown: Fault = {
-  begin: () => scaleDns(0),
-  mend: () => scaleDns(1),
+  begin: () => dnsFinds('nobody', 0),
+  mend: () => dnsFinds('kube-dns', 1),
 };
 
-async function scaleDns(replicas: number): Promise<void> {
-  const dns = ['deployment/coredns', '-n', 'kube-system'];
-  await kubectl(['scale', ...dns, `--replicas=${replicas}`]);
-  await kubectl(['rollout', 'status', ...dns, '--timeout=60s']);
-  if (replicas === 0)
-    await kubectl(['wait', '--for=delete', 'pod', '-l', 'k8s-app=kube-dns', '-n', 'kube-system', '--timeout=60s']);
+async function dnsFinds(app: string, pods: number): Promise<void> {
+  const service = ['service', 'kube-dns', '-n', 'kube-system'];
+  await kubectl(['patch', ...service, '--type=merge', '-p', JSON.stringify({ spec: { selector: { 'k8s-app': app } } })]);
+  const slices = ['endpointslices', '-n', 'kube-system', '-l', 'kubernetes.io/service-name=kube-dns'];
+  await eventually(`DNS that is ${pods} Pods`, async () => {
+    const found = await kubectl(['get', ...slices, '-o', 'jsonpath={.items[*].endpoints[*].addresses[0]}']);
+    return found.split(' ').filter(Boolean).length === pods ? true : undefined;
+  });
 }

@@ -7,6 +7,7 @@ import { watch } from './watch.js';
 /** The members that explain why a Pod does not run. */
 export type PodObject = Manifest & {
   readonly status?: {
+    readonly podIP?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string }[];
     readonly containerStatuses?: readonly { readonly state?: { readonly waiting?: { readonly reason?: string } } }[];
   };

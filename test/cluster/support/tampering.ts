@@ -169,9 +169,9 @@ export async function serve(product: Installed, chronicle: Chronicle, name: stri
       const { metadata, status } = object as unknown as Task;
       return metadata.name === name && status?.phase === 'Succeeded';
     },
-    120,
+    240,
   );
-  await takesWork(pool, () => true, 30);
+  await told(chronicle, await takesWork(pool, () => true));
   return { ...demanded, before: await instanceOf(objects) };
 }
 
@@ -181,7 +181,7 @@ const podOf = ({ status }: RuntimePool) => status?.activeInstance?.podUID;
 export const takesWork = (
   { metadata: { name } }: RuntimePool,
   isWanted: (podUid: string) => boolean,
-  seconds = 90,
+  seconds = 240,
 ): Promise<RuntimePool> =>
   eventually(
     `RuntimePool ${name} takes work`,
@@ -195,11 +195,20 @@ export const takesWork = (
     seconds,
   );
 
-/** Statuses of a pool, oldest first, each once. */
+/** Waits until a version that was read is on record: the watch tells it a moment later. */
+export async function told(chronicle: Chronicle, { metadata: { resourceVersion } }: RuntimePool): Promise<void> {
+  await chronicle.first('pools', ({ object }) => object.metadata.resourceVersion === resourceVersion).catch(() => undefined);
+}
+
+/** Statuses that a pool came to, oldest first. A version that changes something else has the status of before. */
 export function statusesOf(chronicle: Chronicle, pool: RuntimePool, since = 0): readonly RuntimePoolStatus[] {
-  const versions = versionsOf(chronicle, pool).filter(({ at }) => at >= since);
-  const all = versions.map(({ object }) => (object as unknown as RuntimePool).status ?? {});
-  return all.filter((status, index) => JSON.stringify(status) !== JSON.stringify(all[index - 1]));
+  const all = versionsOf(chronicle, pool).map(({ at, object }) => ({
+    at,
+    status: (object as unknown as RuntimePool).status ?? {},
+  }));
+  return all
+    .filter(({ status }, index) => JSON.stringify(status) !== JSON.stringify(all[index - 1]?.status))
+    .flatMap(({ at, status }) => (at >= since ? [status] : []));
 }
 
 const versionsOf = (chronicle: Chronicle, { metadata }: RuntimePool) =>
@@ -272,11 +281,7 @@ export async function recovers(
   const { pool, before, objects } = serving;
   const since = Date.now();
   await tamper(serving);
-  const [served] = [await takesWork(pool, (podUid) => podUid !== before.pod)];
-  // The watch tells it a moment later than it can be read.
-  await chronicle
-    .first('pools', ({ object }) => object.metadata.resourceVersion === served.metadata.resourceVersion)
-    .catch(() => undefined);
+  await told(chronicle, await takesWork(pool, (podUid) => podUid !== before.pod));
   return {
     ...serving,
     statuses: statusesOf(chronicle, pool, since),

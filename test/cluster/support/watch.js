@@ -29,7 +29,7 @@ export function watch({ kubectl, kubeconfig }, path, onChange) {
     child = started;
     let partial = '';
     started.stdout.setEncoding('utf8').on('data', (/** @type {string} */ chunk) => {
-      const at = performance.timeOrigin + performance.now();
+      const at = Date.now();
       const lines = (partial + chunk).split('\n');
       partial = lines.pop() ?? '';
       if (stopped) return;
@@ -40,7 +40,7 @@ export function watch({ kubectl, kubeconfig }, path, onChange) {
     });
     started.once('error', () => undefined);
     started.once('close', () => {
-      if (!stopped) setTimeout(() => stopped || begin(), 200).unref();
+      if (!stopped) setTimeout(() => stopped || begin(), 500).unref();
     });
   }
 
