@@ -54,11 +54,11 @@ const injection: readonly PatchOperation[] = [
     await applyObjects(kubectl, [example.agent]);
     webhook = await podWebhook('orka-test-injector', product.namespaces.runtime, labelKeys.poolUid);
     webhook.answer = () => injection;
-  }, 300_000);
+  }, 600_000);
   afterAll(async () => {
     await webhook.close();
     await product.remove();
-  }, 300_000);
+  }, 600_000);
 
   const podsOf = async (pool: RuntimePool): Promise<readonly Manifest[]> => {
     const mine = ['-l', `${labelKeys.poolUid}=${pool.metadata.uid ?? ''}`, '-n', product.namespaces.runtime];
@@ -71,7 +71,7 @@ const injection: readonly PatchOperation[] = [
     const name = (await readTask(kubectl, metadata))?.status?.execution?.runtimePoolName;
     return name === undefined ? undefined : readPool(kubectl, { name, namespace });
   };
-  const poolSays = (task: Task, text: string, seconds = 60) =>
+  const poolSays = (task: Task, text: string, seconds = 150) =>
     eventually(
       `a pool for Task ${task.metadata.name} that says ${text}`,
       async () => {
@@ -106,6 +106,9 @@ const injection: readonly PatchOperation[] = [
     }, 300_000);
     afterAll(() => removed(wanted), 200_000);
 
+    /** The first creation that was a dry run, or was none. */
+    const first = (dry: boolean) => webhook.asked.slice(asked.before).find(({ dryRun }) => dryRun === dry);
+
     test('serves from the Pod that the webhook added to', async () => {
       expect(pods.map(containersOf)).toEqual([['injected-proxy', 'runtime']]);
       expect(pods[0]?.metadata).toMatchObject({
@@ -119,22 +122,23 @@ const injection: readonly PatchOperation[] = [
     test('asks once, in a dry run under another name, and is the only one who does', () => {
       const since = webhook.asked.slice(asked.before);
       const controller = `system:serviceaccount:${product.namespaces.controller}:orka-workspaces-controller`;
-      expect(since.map(({ by, dryRun }) => [by, dryRun])).toEqual([
+      // Who did not hear the answer in time creates the same again.
+      const distinct = new Map(since.map(({ name, by, dryRun }) => [`${name} ${by} ${dryRun}`, [by, dryRun]]));
+      expect([...distinct.values()]).toEqual([
         ['system:serviceaccount:agent-sandbox-system:agent-sandbox-controller', false],
         [controller, true],
       ]);
-      expect(since[1]?.name).not.toBe(since[0]?.name);
+      expect(first(true)?.name).not.toBe(first(false)?.name);
     });
 
     test('sends the very Pod that the provider creates, but for its name', () => {
-      const [made, dry] = webhook.asked.slice(asked.before).map(({ object }) => object);
       const sent = (object: Manifest | undefined) => ({
         spec: object?.['spec'],
         labels: object?.metadata.labels,
         annotations: object?.metadata.annotations,
         owners: object?.metadata.ownerReferences?.map(({ blockOwnerDeletion: _blocks, ...owner }) => owner),
       });
-      expect(sent(dry)).toEqual(sent(made));
+      expect(sent(first(true)?.object)).toEqual(sent(first(false)?.object));
     });
 
     test('ends an instance whose Pod alone is changed, and says what was changed', async () => {
@@ -147,14 +151,18 @@ const injection: readonly PatchOperation[] = [
           product.namespaces.runtime,
           'example.com/by-hand=yes',
         ]);
-        await eventually('the end of the Pod', async () => ((await podsOf(pool)).length === 0 ? true : undefined), 60);
+        await eventually('the end of the Pod', async () => ((await podsOf(pool)).length === 0 ? true : undefined), 120);
         after('ended');
       });
-      const events = await kubectl(['get', 'events.events.k8s.io', '-n', namespace, '-o', 'json']);
-      const { items } = JSON.parse(events) as { readonly items: readonly { readonly reason?: string; readonly note?: string }[] };
-      const notes = items.filter(({ reason }) => reason === 'SandboxEnded').map(({ note }) => note);
-      expect(notes).toContainEqual(expect.stringMatching(/metadata\.labels\[example\.com\/by-hand\]: found "yes"/));
-    }, 120_000);
+      await eventually('an event that says what was changed', async () => {
+        const events = await kubectl(['get', 'events.events.k8s.io', '-n', namespace, '-o', 'json']);
+        const { items } = JSON.parse(events) as {
+          readonly items: readonly { readonly reason?: string; readonly note?: string }[];
+        };
+        const notes = items.filter(({ reason }) => reason === 'SandboxEnded').map(({ note = '' }) => note);
+        return notes.some((note) => note.includes('metadata.labels[example.com/by-hand]: found "yes"')) || undefined;
+      });
+    }, 400_000);
   });
 
   test('a dry run that fails decides nothing: it is said, nothing is bound, and the same Pod serves later', async () => {
@@ -169,12 +177,12 @@ const injection: readonly PatchOperation[] = [
       expect(undecided.status).toMatchObject({ admissionState: 'Closed', message: expect.stringContaining('undecided') });
       expect(Object.keys(undecided.metadata.annotations ?? {})).not.toContain('orka.ai/bootstrap-instance-binding');
       webhook.answer = () => injection;
-      const serving = await poolServing(kubectl, wanted.metadata, 60);
+      const serving = await poolServing(kubectl, wanted.metadata, 150);
       after('Serving');
       expect([serving.status?.activeInstance?.podUID, (await podsOf(serving)).length]).toEqual([pod?.metadata.uid, 1]);
       expect((await taskOver(kubectl, wanted.metadata, 120)).status?.phase).toBe('Succeeded');
     }).finally(() => removed(wanted));
-  }, 400_000);
+  }, 700_000);
 
   test('a class that is strict refuses the same Pod, and names what it was not rendered with', async () => {
     const wanted = taskLike('admission-strict');
@@ -192,5 +200,5 @@ const injection: readonly PatchOperation[] = [
         ),
       ).toEqual([]);
     }).finally(() => removed(wanted));
-  }, 400_000);
+  }, 600_000);
 });

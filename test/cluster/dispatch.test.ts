@@ -23,8 +23,8 @@ let product: Installed;
 beforeAll(async () => {
   product = await installed({ gates: true });
   await applyObjects(kubectl, [example.agent]);
-}, 300_000);
-afterAll(() => product.remove(), 300_000);
+}, 600_000);
+afterAll(() => product.remove(), 600_000);
 
 type Workspace = NonNullable<NonNullable<TaskSpec['execution']>['workspace']>;
 
@@ -70,15 +70,15 @@ describe('an option that is not run is refused by name, and nothing is made for 
       all.map(({ spec }, index) => taskLike(nameOf(index), spec)),
     );
     await explained(product, async () => {
-      const tasks = all.map((_, index) => taskOver(kubectl, { name: nameOf(index), namespace }, 60));
+      const tasks = all.map((_, index) => taskOver(kubectl, { name: nameOf(index), namespace }, 120));
       refused.push(...(await Promise.all(tasks)));
     });
     const pools = await kubectl(['get', 'runtimepools.core.orka.ai', '-n', namespace, '-o', 'name']);
     left = [...pools.split('\n').filter(Boolean), ...(await leftovers(kubectl, product)).map(({ kind }) => kind)];
-  }, 120_000);
+  }, 200_000);
   afterAll(async () => {
-    await kubectl(['delete', 'tasks.core.orka.ai', '--all', '-n', namespace, '--timeout=60s']);
-  }, 90_000);
+    await kubectl(['delete', 'tasks.core.orka.ai', '--all', '-n', namespace, '--timeout=120s']);
+  }, 150_000);
 
   test.each(all.map(({ field }, index) => ({ field, index })))('$field', ({ field, index }) => {
     const { status } = refused[index]!;
@@ -103,11 +103,11 @@ describe('a workspace that is only to be read, in which the agent writes a file'
     const prompt = `Run exactly: \`touch written\` Reply exactly: ${word}`;
     await applyObjects(kubectl, [taskLike(name, { prompt, agentRuntime: { maxTurns: 3 } })]);
     await explained(product, async () => {
-      task = await taskOver(kubectl, { name, namespace }, 90);
+      task = await taskOver(kubectl, { name, namespace }, 180);
     });
     after(task.status?.message ?? task.status?.phase ?? 'over');
     asked = (await modelRequests(kubectl, product.poolClass)).filter((one) => one.asked === word && one.path === '/v1/responses');
-  }, 150_000);
+  }, 240_000);
 
   test('fails its Task, which says what was changed', () => {
     expect(task.status).toMatchObject({
@@ -131,6 +131,6 @@ describe('a workspace that is only to be read, in which the agent writes a file'
     for (const kind of ['tasks.core.orka.ai', 'runtimepools.core.orka.ai'])
       await kubectl(['delete', kind, '--all', '-n', namespace, '--timeout=120s']);
     const none = async () => ((await leftovers(kubectl, product)).length === 0 ? true : undefined);
-    await eventually('nothing left', none, 30);
-  }, 300_000);
+    await eventually('nothing left', none);
+  }, 400_000);
 });

@@ -1,5 +1,7 @@
 // Firewall rules of kube-proxy, kube-router and the portmap plug-in, found by the names these give their chains, tables and sets.
 
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { firewallState, guardTable, stateBefore } from './host.js';
 import { attempt, run } from './run.js';
 
@@ -79,8 +81,11 @@ export async function removeRules() {
         await run('nft', ['delete', 'table', ...table.split(' ')]);
     }
   }
-  // Sets can refer to each other.
-  for (let round = 0; round < 3; round++) {
-    for (const set of await ourSets()) await attempt('ipset', ['destroy', set]);
+  // Sets can refer to each other, and the kernel lets go of one a moment after the last rule that names it.
+  for (let round = 0; round < 25; round++) {
+    const sets = await ourSets();
+    if (sets.length === 0) return;
+    for (const set of sets) await attempt('ipset', ['destroy', set]);
+    if (round > 0) await sleep(200);
   }
 }

@@ -23,6 +23,7 @@ import { controllerLog, installed } from './support/installed.js';
 import type { Installed } from './support/installed.js';
 import { modelRequests } from './support/model.js';
 import { watch } from './support/watch.js';
+import type { Change } from './support/watch.js';
 
 const provider = 'system:serviceaccount:agent-sandbox-system:agent-sandbox-controller';
 const tasks = 'tasks.core.orka.ai';
@@ -35,8 +36,8 @@ let product: Installed;
 
 beforeAll(async () => {
   product = await installed({ gates: false });
-}, 300_000);
-afterAll(() => product.remove(), 300_000);
+}, 600_000);
+afterAll(() => product.remove(), 600_000);
 
 const deleted = (resource: string, name: string) =>
   kubectl(['delete', resource, name, '-n', namespace, '--ignore-not-found', '--timeout=120s']);
@@ -61,10 +62,10 @@ describe('with both switches off, as a platform file has them', () => {
     const after = stopwatch('switches off');
     await explained(product, async () => {
       await kubectl(['apply', '-f', exampleFile]);
-      refused = await taskOver(kubectl, named, 60);
+      refused = await taskOver(kubectl, named, 120);
     });
     after('refused');
-  }, 120_000);
+  }, 200_000);
   afterAll(() => deleted(tasks, named.name), 150_000);
 
   test('the Task of the deploy guide fails with a workspace status that says so', () => {
@@ -219,13 +220,11 @@ describe('with both switches on', () => {
         after('Task gone');
         await kubectl(['delete', pools, pool.metadata.name, '-n', namespace, '--timeout=180s']);
         after('pool gone');
-        await eventually(
-          'what Kubernetes collects',
-          async () => ((await leftovers(kubectl, product)).length === 0 ? true : undefined),
-          20,
+        await eventually('what Kubernetes collects', async () =>
+          (await leftovers(kubectl, product)).length === 0 ? true : undefined,
         ).catch(() => undefined);
       });
-    }, 360_000);
+    }, 500_000);
 
     test('nothing is left of the sandbox, of its isolation and of its Secrets, and nothing of what the Task owned', async () => {
       expect(namesOf(await leftovers(kubectl, product))).toEqual([]);
@@ -262,7 +261,7 @@ describe('with both switches on', () => {
       '$what',
       async ({ task: asked, field, status }) => {
         await applyObjects(kubectl, [asked]);
-        const refused = await explained(product, () => taskOver(kubectl, asked.metadata, 60));
+        const refused = await explained(product, () => taskOver(kubectl, asked.metadata, 120));
         try {
           expect(refused.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining(field), ...status });
           expect(refused.status?.message).toContain('is not available in this version');
@@ -271,38 +270,39 @@ describe('with both switches on', () => {
           await deleted(tasks, asked.metadata.name);
         }
       },
-      240_000,
+      300_000,
     );
   });
 });
 
 describe('a pool that nobody needs any more', () => {
   const ttl = 8;
-  /** Milliseconds since the epoch, by what was seen. */
-  const seen = new Map<string, number>();
+  /** By what was seen: when, in milliseconds since the epoch, and after how many writes to the cluster. */
+  const seen = new Map<string, { readonly at: number; readonly revision: number }>();
   const lifecycles: string[] = [];
-  const at = (what: string) => seen.get(what) ?? NaN;
+  const at = (what: string) => seen.get(what)?.at ?? NaN;
+  const revision = (what: string) => seen.get(what)?.revision ?? NaN;
   let task: Task;
 
   beforeAll(async () => {
     await product.reinstall({ gates: true, idlePoolTtl: `${ttl}s` });
-    const note = (what: string, when: number) => {
-      if (!seen.has(what)) seen.set(what, when);
+    const note = (what: string, { at: when, object }: Change) => {
+      if (!seen.has(what)) seen.set(what, { at: when, revision: Number(object.metadata.resourceVersion) });
     };
     const watches = [
       watch(cluster, `/apis/core.orka.ai/v1alpha1/namespaces/${namespace}/runtimepools`, (change) => {
         const { lifecycle = '' } = (change.object as unknown as RuntimePool).status ?? {};
-        if (change.type === 'DELETED') note('pool gone', change.at);
+        if (change.type === 'DELETED') note('pool gone', change);
         else if (lifecycle !== lifecycles.at(-1)) {
           lifecycles.push(lifecycle);
-          note(lifecycle, change.at);
+          note(lifecycle, change);
         }
       }),
       watch(
         cluster,
         `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${product.namespaces.runtime}/sandboxclaims`,
         (change) => {
-          if (change.type === 'DELETED') note('claim gone', change.at);
+          if (change.type === 'DELETED') note('claim gone', change);
         },
       ),
     ];
@@ -310,7 +310,6 @@ describe('a pool that nobody needs any more', () => {
       await explained(product, async () => {
         await kubectl(['apply', '-f', exampleFile]);
         task = await taskOver(kubectl, named, 180);
-        note('Task over', Date.now());
         const after = stopwatch(`idle for ${ttl} s`);
         for (const what of ['claim gone', 'Stopped', 'pool gone']) {
           await eventually(what, () => Promise.resolve(seen.get(what)), 120);
@@ -325,17 +324,16 @@ describe('a pool that nobody needs any more', () => {
 
   test('drains, loses its sandbox and is Stopped', () => {
     expect(task.status?.phase).toBe('Succeeded');
-    expect(at('claim gone')).toBeGreaterThan(at('Task over'));
     expect(lifecycles.slice(lifecycles.indexOf('Serving') + 1)).toContain('Stopped');
-    // Each kind is watched over a connection of its own.
-    expect(at('claim gone')).toBeLessThanOrEqual(at('Stopped') + 100);
+    // Each kind is watched over a connection of its own, so that what was seen first need not have been first.
+    expect(revision('claim gone')).toBeLessThan(revision('Stopped'));
   });
 
   test('keeps its sandbox for the time that the operator gave it, and goes by itself after twice that time', () => {
     const end = Date.parse(task.status?.execution?.lastTransitionTime ?? '');
     expect(at('claim gone') - end).toBeGreaterThanOrEqual(ttl * 1000);
     expect(at('pool gone') - end).toBeGreaterThanOrEqual(2 * ttl * 1000);
-    expect(at('pool gone') - end).toBeLessThan(2 * ttl * 1000 + 30_000);
+    expect(at('pool gone') - end).toBeLessThan(2 * ttl * 1000 + 90_000);
   });
 
   test('leaves its Task and the answer as they were', async () => {

@@ -183,7 +183,7 @@ export async function removeCgroups() {
         removeCgroup(folder);
         break;
       } catch (error) {
-        if (round === 40) throw error;
+        if (round === 300) throw error;
         await sleep(100);
       }
     }

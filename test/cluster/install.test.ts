@@ -22,7 +22,11 @@ beforeAll(async () => {
   writeOutput(join(out, 'dist'), files);
   await applyAll(platform.namespaces.tasks.map((name) => namespace(name)));
   await applyDist(kubectl, join(out, 'dist'));
-}, 120_000);
+  // What Kubernetes writes to the status of the Deployment would look like a change.
+  const { metadata } = manifestsIn('apply').find(({ kind }) => kind === 'Deployment')!;
+  const rollout = ['rollout', 'status', 'deployment', metadata.name, '-n', platform.namespaces.controller];
+  await kubectl([...rollout, '--timeout=150s']);
+}, 300_000);
 afterAll(() => rmSync(out, { recursive: true, force: true }));
 
 test.each(['apply', 'review'])(
@@ -40,7 +44,7 @@ test.each(['apply', 'review'])(
     ]);
     expect(printed.trim().split('\n')).toHaveLength(manifestsIn(folder).length);
   },
-  60_000,
+  150_000,
 );
 
 test('applying again changes nothing', async () => {
@@ -54,16 +58,16 @@ test('applying again changes nothing', async () => {
   const before = await versions();
   await applyDist(kubectl, join(out, 'dist'));
   expect(await versions()).toEqual(before);
-}, 60_000);
+}, 150_000);
 
 test('the kustomization applies the same objects', async () => {
   const printed = await kubectl(['apply', '--server-side', '--dry-run=server', '-k', join(out, 'dist')]);
   expect(printed.trim().split('\n')).toHaveLength(manifestsIn('apply').length);
-}, 60_000);
+}, 150_000);
 
 test('the API server knows the short names and prints the columns of the CRDs', async () => {
   expect(await kubectl(['get', 'rtpc', '-n', platform.namespaces.controller])).toMatch(
     /NAME +PROVIDER +CLASS +READY +REASON +AGE\ncodex-standard +codex +standard/,
   );
   expect(await kubectl(['get', 'rtpool,tasks.core.orka.ai,agents.core.orka.ai', '-A', '--ignore-not-found'])).toBe('');
-}, 60_000);
+}, 150_000);

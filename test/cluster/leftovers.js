@@ -15,6 +15,9 @@ async function lines(program, args) {
   return stdout.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
 }
 
+/** The first network namespace with a name mounts the folder of the names on itself, for good. */
+const ofNames = '/run/netns';
+
 /** Each network namespace that a process is in or that a mount holds. */
 function networkNamespaces() {
   const found = new Set();
@@ -46,7 +49,7 @@ export async function snapshot() {
     mounts: readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .map((line) => line.split(' ')[4] ?? '')
-      .filter(Boolean),
+      .filter((point) => point !== '' && point !== ofNames),
     'network namespaces': networkNamespaces(),
     links: links.map((line) => /^\d+: ([^:]+)/.exec(line)?.[1] ?? line),
     routes: (await lines('ip', ['route', 'show', 'table', 'all'])).filter((line) => !line.includes('expires')),

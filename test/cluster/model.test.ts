@@ -49,7 +49,7 @@ const rows: readonly Row[] = [
     name: 'model-hangs',
     what: 'never answers, until the time of the Task is over',
     order: 'Never answer.',
-    timeout: '2m',
+    timeout: '3m',
     ends: { phase: 'Cancelled', execution: { state: 'Cancelled', outcome: 'Cancelled', reason: 'TaskTimeout' } },
     requests: [1, 1],
   },
@@ -81,7 +81,7 @@ beforeAll(async () => {
   await explained(product, () =>
     Promise.all(
       rows.map(async ({ name }) => {
-        const task = await taskOver(kubectl, { name, namespace }, 240);
+        const task = await taskOver(kubectl, { name, namespace }, 360);
         over.set(name, task);
         const { state, reason, message } = task.status?.execution ?? {};
         after([name, state, reason, message].filter(Boolean).join(' '));
@@ -89,8 +89,8 @@ beforeAll(async () => {
     ),
   );
   requests = await modelRequests(kubectl, product.poolClass);
-}, 420_000);
-afterAll(() => product.remove(), 300_000);
+}, 900_000);
+afterAll(() => product.remove(), 600_000);
 
 describe.each(rows)('a model that $what', (row) => {
   const seconds = ({ status }: Task) => (Date.parse(status?.completionTime ?? '') - Date.parse(status?.startTime ?? '')) / 1000;

@@ -16,13 +16,13 @@ let product: Installed;
 
 beforeAll(async () => {
   product = await installed({ gates: true });
-}, 300_000);
-afterAll(() => product.remove(), 300_000);
+}, 600_000);
+afterAll(() => product.remove(), 600_000);
 
 const wordOf = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 const plainTask = (name: string, seconds = 0): Task =>
   plainTaskLike(name, { prompt: `${seconds === 0 ? '' : `Wait ${seconds} seconds. `}Reply exactly: ${wordOf(name)}` });
-const over = (name: string, seconds = 90): Promise<Task> => taskOver(kubectl, { name, namespace }, seconds);
+const over = (name: string): Promise<Task> => taskOver(kubectl, { name, namespace }, 150);
 const poolOf = async ({ status }: Task): Promise<RuntimePool> =>
   (await readPool(kubectl, { name: status?.execution?.runtimePoolName ?? '', namespace }))!;
 const made = async (pool: RuntimePool, kinds: string): Promise<readonly Manifest[]> => {
@@ -70,7 +70,7 @@ async function timed(names: readonly string[], tasks: readonly Task[]) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     await applyObjects(kubectl, [example.agent, ...tasks]);
     await Promise.all(names.map((name) => over(name)));
-    await eventually('the last word', () => Promise.resolve(names.every((name) => seen.get(name)?.over) || undefined), 20);
+    await eventually('the last word', () => Promise.resolve(names.every((name) => seen.get(name)?.over) || undefined), 60);
   } finally {
     for (const one of watches) one.stop();
   }
@@ -85,13 +85,13 @@ describe('a Task without a workspace', () => {
     const after = stopwatch('plain');
     await explained(product, async () => {
       await applyObjects(kubectl, [example.agent, plainTask('plain-first')]);
-      task = await over('plain-first', 120);
+      task = await over('plain-first');
       pool = await poolOf(task);
     });
     after('over');
-  }, 180_000);
+  }, 200_000);
 
-  test('succeeds with its answer, for which the model was asked once', () => answeredOnce('plain-first'), 100_000);
+  test('succeeds with its answer, for which the model was asked once', () => answeredOnce('plain-first'), 200_000);
 
   test('has no workspace status', () => {
     expect(task.status?.executionWorkspace).toBeUndefined();
@@ -137,27 +137,30 @@ describe('on the warm pool', () => {
       const [first, last] = [await over('plain-first'), await over('plain-warm-3')];
       expect(last.status?.execution?.runtimeInstanceID).toBe(first.status?.execution?.runtimeInstanceID);
     });
-  }, 150_000);
+  }, 600_000);
 
   test('four of five Tasks run at once, and the fifth says what it waits for', async () => {
     await explained(product, async () => {
       const names = [1, 2, 3, 4, 5].map((number) => `plain-many-${number}`);
+      // Longer than four prompts need to begin on a slow machine.
+      const seconds = 12;
       const run = await timed(
         names,
-        names.map((name) => plainTask(name, 4)),
+        names.map((name) => plainTask(name, seconds)),
       );
       // The model's one answer is that of whoever asked last.
       for (const name of names)
         expect([name, (await over(name)).status?.phase, await promptsFor(name)]).toEqual([name, 'Succeeded', 1]);
-      const ends = names.map((name) => run.of(name).over!).sort((a, b) => a - b);
-      expect(ends[4]! - ends[3]!).toBeGreaterThan(2_000);
-      expect(names.filter((name) => [...run.of(name).says].some((text) => text.includes('waits for a free slot')))).toHaveLength(
-        1,
-      );
+      const asked = (await modelRequests(kubectl, product.poolClass))
+        .flatMap(({ asked: word, at }) => names.filter((name) => wordOf(name) === word).map((name) => ({ name, at })))
+        .sort((a, b) => a.at - b.at);
+      expect(asked.at(-1)!.at - asked[0]!.at).toBeGreaterThanOrEqual(1_000 * seconds);
+      const waited = names.filter((name) => [...run.of(name).says].some((text) => text.includes('waits for a free slot')));
+      expect(waited).toContain(asked.at(-1)!.name);
       expect([...run.pools]).toEqual(expect.arrayContaining(['Closed AtCapacity', 'Accepting Serving']));
       expect([...run.pools]).not.toContain('too many prompts');
     });
-  }, 120_000);
+  }, 300_000);
 
   test('a Task with a workspace beside it has a pool and an instance of its own, and neither joins the other', async () => {
     await explained(product, async () => {
@@ -172,7 +175,7 @@ describe('on the warm pool', () => {
       expect(workspace?.runtimeInstanceID).not.toBe(shared?.runtimeInstanceID);
       await kubectl(['delete', 'tasks.core.orka.ai', 'plain-not', '-n', namespace, '--timeout=60s']);
     });
-  }, 150_000);
+  }, 400_000);
 });
 
 describe('an instance that cannot be kept gives way to another, on which the next Task succeeds', () => {
@@ -181,28 +184,39 @@ describe('an instance that cannot be kept gives way to another, on which the nex
       const before = await poolOf(await over('plain-first'));
       const { podName = '' } = before.status?.activeInstance ?? {};
       const after = stopwatch('plain: killed in place');
-      await kubectl(['exec', '-n', product.namespaces.runtime, podName, '--', '/bin/busybox', 'kill', '1']);
-      const rolled = await eventually('another instance', async () => {
-        const now = await poolOf(await over('plain-first'));
-        return now.status?.lifecycle === 'Serving' && instanceOf(now) !== instanceOf(before) ? now : undefined;
-      });
+      // What it is run in may end before it is told so.
+      const kill = ['exec', '-n', product.namespaces.runtime, podName, '--', '/bin/busybox', 'kill', '1'];
+      await kubectl(kill).catch(() => undefined);
+      const rolled = await eventually(
+        'another instance',
+        async () => {
+          const now = await poolOf(await over('plain-first'));
+          return now.status?.lifecycle === 'Serving' && instanceOf(now) !== instanceOf(before) ? now : undefined;
+        },
+        150,
+      );
       after('another serves');
       expect(rolled.status?.activeInstance?.podUID).not.toBe(before.status?.activeInstance?.podUID);
       await applyObjects(kubectl, [plainTask('plain-after-kill')]);
       await answeredOnce('plain-after-kill');
     });
-  }, 150_000);
+  }, 400_000);
 
   test('when its Pod is deleted', async () => {
     await explained(product, async () => {
       const before = await poolOf(await over('plain-first'));
       const { podName = '' } = before.status?.activeInstance ?? {};
       await kubectl(['delete', 'pod', podName, '-n', product.namespaces.runtime, '--wait=false']);
+      // Before the controller knows, a Task may still be sent to the one that goes.
+      await eventually('a pool that lost its instance', async () => {
+        const now = await poolOf(await over('plain-first'));
+        return now.status?.lifecycle !== 'Serving' || instanceOf(now) !== instanceOf(before) || undefined;
+      });
       await applyObjects(kubectl, [plainTask('plain-after-loss')]);
       await answeredOnce('plain-after-loss');
       expect(instanceOf(await poolOf(await over('plain-first')))).not.toBe(instanceOf(before));
     });
-  }, 150_000);
+  }, 400_000);
 
   test('when its Deployment was changed by someone else', async () => {
     await explained(product, async () => {
@@ -219,7 +233,7 @@ describe('an instance that cannot be kept gives way to another, on which the nex
       await applyObjects(kubectl, [plainTask('plain-after-change')]);
       await answeredOnce('plain-after-change');
     });
-  }, 150_000);
+  }, 400_000);
 
   test('when another controller leads', async () => {
     await explained(product, async () => {
@@ -236,7 +250,7 @@ describe('an instance that cannot be kept gives way to another, on which the nex
           const found = status?.activeInstance?.controllerEpoch ?? 0;
           return (status?.lifecycle === 'Serving' && found > epoch) || undefined;
         },
-        90,
+        180,
       );
       after('its instance serves');
       expect(rolled).toBe(true);
@@ -247,14 +261,14 @@ describe('an instance that cannot be kept gives way to another, on which the nex
         (await made(pool, 'secrets')).length === 2 ? true : undefined,
       );
     });
-  }, 200_000);
+  }, 600_000);
 });
 
 describe('a pool that is deleted', () => {
   const gone = async (pool: RuntimePool): Promise<void> => {
-    await kubectl(['delete', 'runtimepools.core.orka.ai', pool.metadata.name, '-n', namespace, '--timeout=60s']);
+    await kubectl(['delete', 'runtimepools.core.orka.ai', pool.metadata.name, '-n', namespace, '--timeout=120s']);
     const kinds = 'deployments,replicasets,pods,services,secrets,networkpolicies,poddisruptionbudgets';
-    await eventually('nothing', async () => ((await made(pool, kinds)).length === 0 ? true : undefined), 30);
+    await eventually('nothing', async () => ((await made(pool, kinds)).length === 0 ? true : undefined));
   };
 
   test('is there again for the next Task, with another instance, and leaves nothing either time', async () => {
@@ -269,5 +283,5 @@ describe('a pool that is deleted', () => {
       expect(instanceOf(after)).not.toBe(instanceOf(before));
       await gone(after);
     });
-  }, 180_000);
+  }, 900_000);
 });

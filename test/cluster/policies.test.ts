@@ -53,72 +53,103 @@ const addresses = new Map<Manifest, string>();
 let sandboxAddress = '';
 let metadata: Outside | undefined;
 
-/** Tries a connection from the sandbox; `closed` = refused, or no answer within three seconds. */
-async function fromSandbox(host: string, port: number): Promise<Outcome> {
-  const script = `const s=require('node:net').connect(${port},'${host}');const end=(t)=>{console.log(t);process.exit()};s.on('connect',()=>end('open'));s.on('error',()=>end('closed'));setTimeout(()=>end('closed'),3000)`;
+/** Tries a connection from the sandbox; `closed` = refused, or no answer within these seconds. */
+async function fromSandbox(host: string, port: number, seconds: number): Promise<Outcome> {
+  const script = `const s=require('node:net').connect(${port},'${host}');const end=(t)=>{console.log(t);process.exit()};s.on('connect',()=>end('open'));s.on('error',()=>end('closed'));setTimeout(()=>end('closed'),${1000 * seconds})`;
   return (await execIn(sandbox, ['node', '-e', script])).trim() as Outcome;
 }
 
-async function fromPeer(from: Manifest, host: string, port: number): Promise<Outcome> {
-  return (
-    await execIn(refOf(from), ['sh', '-c', `nc -w 3 ${host} ${port} </dev/null >/dev/null 2>&1 && echo open || echo closed`])
-  ).trim() as Outcome;
+async function fromPeer(from: Manifest, host: string, port: number, seconds: number): Promise<Outcome> {
+  const script = `nc -w ${seconds} ${host} ${port} </dev/null >/dev/null 2>&1 && echo open || echo closed`;
+  return (await execIn(refOf(from), ['sh', '-c', script])).trim() as Outcome;
 }
 
 /** Does a name resolve, which needs DNS over UDP? */
-async function resolves(name: string): Promise<Outcome> {
-  const script = `require('node:dns').promises.resolve4('${name}').then(()=>console.log('open'),()=>console.log('closed'));setTimeout(()=>{console.log('closed');process.exit()},8000).unref()`;
+async function resolves(name: string, seconds: number): Promise<Outcome> {
+  const script = `require('node:dns').promises.resolve4('${name}').then(()=>console.log('open'),()=>console.log('closed'));setTimeout(()=>{console.log('closed');process.exit()},${1000 * seconds}).unref()`;
   return (await execIn(sandbox, ['node', '-e', script])).trim() as Outcome;
 }
 
 interface Connection {
   readonly what: string;
   readonly allowed: boolean;
-  readonly attempt: () => Promise<Outcome>;
+  /** @param seconds after which no answer means closed */
+  readonly attempt: (seconds: number) => Promise<Outcome>;
 }
-const to = (of: Manifest, port: number) => () => fromSandbox(addresses.get(of) ?? '', port);
+/** Seconds in which an answer is to be expected, and after which none is. */
+const patience: Readonly<Record<Outcome, number>> = { open: 15, closed: 3 };
+const to = (of: Manifest, port: number) => (seconds: number) => fromSandbox(addresses.get(of) ?? '', port, seconds);
+const byName: readonly Connection[] = [
+  {
+    what: 'a name of the cluster, by DNS',
+    allowed: true,
+    attempt: (seconds) => resolves(`vekil.${proxyNamespace}.svc.cluster.local`, seconds),
+  },
+  {
+    what: 'the provider proxy, by its Service',
+    allowed: true,
+    attempt: (seconds) => fromSandbox(`vekil.${proxyNamespace}.svc`, 1337, seconds),
+  },
+];
 const matrix: readonly Connection[] = [
-  { what: 'a name of the cluster, by DNS', allowed: true, attempt: () => resolves(`vekil.${proxyNamespace}.svc.cluster.local`) },
+  ...byName,
   { what: 'the provider proxy, on its port', allowed: true, attempt: to(proxy, 1337) },
-  { what: 'the provider proxy, by its Service', allowed: true, attempt: () => fromSandbox(`vekil.${proxyNamespace}.svc`, 1337) },
   { what: "the controller's API, on its port", allowed: true, attempt: to(controller, platform.controller.apiPort) },
   { what: 'the provider proxy, on another port', allowed: false, attempt: to(proxy, 1338) },
   { what: 'the controller, on another port', allowed: false, attempt: to(controller, 9090) },
   { what: 'another Pod of the controller namespace', allowed: false, attempt: to(bystander, 8080) },
   { what: 'a Pod elsewhere, on the port of the proxy', allowed: false, attempt: to(impostor, 1337) },
   { what: 'a Pod elsewhere with the label of the controller', allowed: false, attempt: to(impostor, 8080) },
-  { what: 'the API server, by its Service', allowed: false, attempt: () => fromSandbox('10.96.0.1', 443) },
+  { what: 'the API server, by its Service', allowed: false, attempt: (seconds) => fromSandbox('10.96.0.1', 443, seconds) },
   ...(node
     ? [
-        { what: 'the API server, by its address', allowed: false, attempt: () => fromSandbox(node.ip, 6443) },
+        {
+          what: 'the API server, by its address',
+          allowed: false,
+          attempt: (seconds: number) => fromSandbox(node.ip, 6443, seconds),
+        },
         {
           what: 'a link-local metadata address',
           allowed: false,
-          attempt: () => fromSandbox(metadata?.address ?? '', metadata?.port ?? 0),
+          attempt: (seconds: number) => fromSandbox(metadata?.address ?? '', metadata?.port ?? 0, seconds),
         },
       ]
     : []),
   {
     what: 'port 8080 of the sandbox, from the controller',
     allowed: true,
-    attempt: () => fromPeer(controller, sandboxAddress, 8080),
+    attempt: (seconds) => fromPeer(controller, sandboxAddress, 8080, seconds),
   },
   {
     what: 'port 8080 of the sandbox, from another Pod of the controller namespace',
     allowed: false,
-    attempt: () => fromPeer(bystander, sandboxAddress, 8080),
+    attempt: (seconds) => fromPeer(bystander, sandboxAddress, 8080, seconds),
   },
   {
     what: 'port 8080 of the sandbox, from a Pod elsewhere with the label of the controller',
     allowed: false,
-    attempt: () => fromPeer(impostor, sandboxAddress, 8080),
+    attempt: (seconds) => fromPeer(impostor, sandboxAddress, 8080, seconds),
   },
   {
     what: 'port 8080 of the sandbox, from the provider proxy',
     allowed: false,
-    attempt: () => fromPeer(proxy, sandboxAddress, 8080),
+    attempt: (seconds) => fromPeer(proxy, sandboxAddress, 8080, seconds),
   },
 ];
+
+const underPolicies = ({ allowed }: Connection): Outcome => (allowed ? 'open' : 'closed');
+
+/** Whether every one of these connections is as it should be, tried one after the other. */
+async function areAll(
+  connections: readonly Connection[],
+  wanted: (connection: Connection) => Outcome,
+): Promise<true | undefined> {
+  for (const connection of connections) {
+    const outcome = wanted(connection);
+    if ((await connection.attempt(patience[outcome])) !== outcome) return undefined;
+  }
+  return true;
+}
 
 beforeAll(async () => {
   if (node) metadata = await outsideListener('orka-meta', '169.254.169.254', 80);
@@ -129,35 +160,38 @@ beforeAll(async () => {
   await startPool(pool);
   for (const one of peers) addresses.set(one, (await readyPod(refOf(one))).status.podIP ?? '');
   sandboxAddress = (await readyPod(sandbox)).status.podIP ?? '';
-}, 240_000);
+  // A Pod is ready before its Service leads to it.
+  await eventually('names that lead to the proxy', () => areAll(byName, () => 'open'), 120);
+}, 600_000);
 
 afterAll(async () => {
   await removePool(pool);
   await cleanUp([...peers, proxyService].map(refOf));
   await metadata?.close();
-}, 300_000);
+}, 600_000);
 
 describe('without the policies of a pool, the control run,', () => {
   test.each(matrix.map((connection) => ({ ...connection })))(
     '$what is open',
     async ({ attempt }) => {
-      expect(await attempt()).toBe('open');
+      expect(await attempt(patience.open)).toBe('open');
     },
-    30_000,
+    60_000,
   );
 });
 
 describe('with the policies of a pool', () => {
   beforeAll(async () => {
     await applyAll(pool.isolation);
-    await eventually('the policies are enforced', async () => ((await to(impostor, 1337)()) === 'closed' ? true : undefined), 60);
-  }, 120_000);
+    // They take effect one after the other.
+    await eventually('the policies are enforced', () => areAll(matrix, underPolicies), 180);
+  }, 400_000);
 
-  test.each(matrix.map((connection) => ({ ...connection, outcome: connection.allowed ? 'open' : 'closed' })))(
+  test.each(matrix.map((connection) => ({ ...connection, outcome: underPolicies(connection) })))(
     '$what is $outcome',
     async ({ attempt, outcome }) => {
-      expect(await attempt()).toBe(outcome);
+      expect(await attempt(patience[outcome])).toBe(outcome);
     },
-    30_000,
+    60_000,
   );
 });

@@ -44,8 +44,8 @@ beforeAll(async () => {
   since = Date.now();
   product = await installed({ gates: true });
   grants = grantsTo(product.manifests, account);
-}, 600_000);
-afterAll(() => product.remove(), 300_000);
+}, 1_200_000);
+afterAll(() => product.remove(), 600_000);
 
 const list = async (resources: string): Promise<readonly Manifest[]> =>
   (JSON.parse(await kubectl(['get', resources, '-A', '-o', 'json'])) as { readonly items: readonly Manifest[] }).items;
@@ -303,7 +303,7 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
   beforeAll(async () => {
     ended = await explained(product, () => wholeLife(product));
     requests = await requestsOf(readInfo()?.auditLog ?? '', usernameOf(account), since);
-  }, 900_000);
+  }, 1_200_000);
 
   test('a Task succeeds', () => {
     expect(ended.status).toMatchObject({ phase: 'Succeeded', resultRef: { available: true } });

@@ -52,12 +52,12 @@ beforeAll(async () => {
     ),
   ) as SessionOutcome;
   end = outcome.events.at(-1);
-}, 240_000);
+}, 600_000);
 
 afterAll(async () => {
   await removePool(rendered);
   await cleanUp(made.map(refOf));
-}, 240_000);
+}, 900_000);
 
 test('a sandbox without credentials boots, takes those that are signed for it, and takes none after it', () => {
   expect([outcome.before, ...outcome.deliveries]).toEqual(['booting', 'seeded', 'complete']);

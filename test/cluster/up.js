@@ -39,13 +39,11 @@ export async function ensure(key, program) {
   const { name } = wanted;
   const record = running(name);
   if (record) {
-    if (record.fingerprint === fingerprint(wanted) && (await becomes(wanted.healthy, 3_000))) return 'kept';
+    if (record.fingerprint === fingerprint(wanted) && (await becomes(wanted.healthy, 15_000))) return 'kept';
     await end([record], 5_000);
   }
   forget(name);
-  // The threads of a process that ended may hold its sockets a moment longer.
-  if (record) await becomes(() => portProblems([wanted]).length === 0, 3_000);
-  requireFreePorts([wanted]);
+  await freePorts([wanted]);
   await wanted.prepare?.();
   start(wanted);
   const healthy = await becomes(async () => {
@@ -54,6 +52,12 @@ export async function ensure(key, program) {
   }, wanted.patience);
   if (!healthy) throw new Failure(`${name} runs but is not healthy after ${wanted.patience / 1000} s.`, { log: logFile(name) });
   return 'started';
+}
+
+/** The threads of a process that ended may hold its sockets a moment longer. @param {Parameters<typeof requireFreePorts>} asked */
+async function freePorts(...asked) {
+  await becomes(() => portProblems(...asked).length === 0, 10_000);
+  requireFreePorts(...asked);
 }
 
 /**
@@ -127,7 +131,7 @@ async function check() {
   await requireSpace(go, megabytesMissing(go.version), stateBefore() ? 0 : megabytesOfARun);
   const ours = new Set(findOurs().map(({ pid }) => pid));
   const toStart = componentKeys.map((key) => component(key, () => '')).filter(({ name }) => !running(name));
-  requireFreePorts(toStart, (pid) => ours.has(pid));
+  await freePorts(toStart, (pid) => ours.has(pid));
   return go;
 }
 

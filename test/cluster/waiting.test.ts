@@ -23,11 +23,11 @@ beforeAll(async () => {
   product = await installed({ gates: true, maxTasksPerNamespace: limit, idlePoolTtl: `${idleTtl / 1000}s` });
   history = startHistory(product);
   await applyObjects(kubectl, [example.agent]);
-}, 300_000);
+}, 600_000);
 afterAll(async () => {
   history.stop();
   await product.remove();
-}, 300_000);
+}, 600_000);
 
 const asking = (name: string, seconds: number): Task =>
   plainTaskLike(name, { prompt: `Wait ${seconds} seconds. Reply exactly: ${name.toUpperCase().replaceAll('-', '_')}` });
@@ -62,12 +62,12 @@ describe('five Tasks that are applied together to a namespace that may have two'
           const table = await kubectl(['get', 'tasks.core.orka.ai', 'waits-e', '-n', namespace, '--no-headers']);
           return table.includes('at once') ? table : undefined;
         },
-        20,
+        60,
       );
-      over = await Promise.all(names.map((name) => taskOver(kubectl, { name, namespace }, 90)));
+      over = await Promise.all(names.map((name) => taskOver(kubectl, { name, namespace }, 180)));
     });
     after('over');
-  }, 150_000);
+  }, 300_000);
 
   test('all succeed', () => {
     expect(over.map(({ status }) => status?.phase)).toEqual(names.map(() => 'Succeeded'));
@@ -78,7 +78,11 @@ describe('five Tasks that are applied together to a namespace that may have two'
   });
 
   test('begin in the order of the queue', () => {
-    expect([...new Set(underWay().flat())]).toEqual(names);
+    const begun = [...new Set(underWay().flat())];
+    expect([...begun].sort()).toEqual(names);
+    // Of as many as may be under way at once either may be written first.
+    for (const [index, name] of names.slice(limit).entries())
+      expect(begun.indexOf(name)).toBeGreaterThan(begun.indexOf(names[index]!));
   });
 
   test('follow at once when a place is free', () => {
@@ -86,7 +90,7 @@ describe('five Tasks that are applied together to a namespace that may have two'
     const begun = names.map((name) => versions(name).find(({ object }) => isUnderWay(object))?.at ?? Infinity);
     const waited = begun.slice(limit).map((at, i) => at - (settled[i] ?? 0));
     // Whoever is not told looks again ten seconds later.
-    expect(Math.max(...waited)).toBeLessThan(5_000);
+    expect(Math.max(...waited)).toBeLessThan(9_000);
   });
 
   const says = `namespace ${namespace} has as many Tasks under way as it may have at once (${limit})`;
@@ -121,7 +125,7 @@ test('a pool whose only Task was deleted while it ran stays for its idle time, a
       ({ metadata, status }) => metadata.name === name && status?.phase === 'Running',
       {
         since: 0,
-        seconds: 60,
+        seconds: 150,
       },
     );
     expect(running).toBeDefined();
@@ -132,31 +136,35 @@ test('a pool whose only Task was deleted while it ran stays for its idle time, a
   });
   after('gone');
   const since = versions(name).findLast(({ object }) => object.status?.phase === 'Running')?.at ?? 0;
-  const idle = await history.first('pools', ({ spec }) => spec.desiredReplicas === 0, { since, seconds: 30 });
+  const idle = await history.first('pools', ({ spec }) => spec.desiredReplicas === 0, { since, seconds: 60 });
   after('idle');
-  const settled = versions(name).find(({ object }) => isOver(object))?.at ?? NaN;
-  expect((idle?.at ?? 0) - settled).toBeGreaterThan(idleTtl - 1_500);
-}, 150_000);
+  // As it is written, and not as it was seen, which may be later.
+  const settled = versions(name).find(({ object }) => isOver(object))?.object.status?.execution?.lastTransitionTime ?? '';
+  expect((idle?.at ?? 0) - Date.parse(settled)).toBeGreaterThanOrEqual(idleTtl);
+}, 400_000);
 
 describe('a class that is changed, and approved, while a Task runs', () => {
   const [before, since] = ['runs-before', 'comes-after'];
   const statuses = () =>
-    Promise.all([before, since].map(async (name) => (await taskOver(kubectl, { name, namespace }, 120)).status));
+    Promise.all([before, since].map(async (name) => (await taskOver(kubectl, { name, namespace }, 180)).status));
   let ends: Awaited<ReturnType<typeof statuses>> = [];
 
   beforeAll(async () => {
     const after = stopwatch('a changed class');
     ends = await explained(product, async () => {
-      await applyObjects(kubectl, [asking(before, 15)]);
+      await applyObjects(kubectl, [asking(before, 30)]);
       const isRunning = ({ metadata, status }: Task) => metadata.name === before && status?.execution?.state === 'Running';
-      await history.first('tasks', isRunning, { since: 0, seconds: 60 });
+      expect(await history.first('tasks', isRunning, { since: 0, seconds: 150 })).toBeDefined();
+      const digest = await readDigest();
       await deliver(changedClass());
+      // Until the controller has seen it, a Task is for the class as it was.
+      await eventually('a class that the controller has read again', async () => (await readDigest()) !== digest || undefined);
       await applyObjects(kubectl, [asking(since, 1)]);
       after('changed');
       return statuses();
     });
     after('over');
-  }, 240_000);
+  }, 500_000);
 
   afterAll(async () => {
     await deliver(ownClass());
@@ -177,6 +185,12 @@ describe('a class that is changed, and approved, while a Task runs', () => {
 const deliver = (poolClass: Manifest) => kubectl(['apply', '--server-side', '-f', '-'], JSON.stringify(poolClass));
 
 const ownClass = (): Manifest => product.manifests.find(({ kind }) => kind === 'RuntimePoolClass')!;
+
+/** What the controller last made of the class that is there. */
+const readDigest = async () => {
+  const { name, namespace: own = '' } = ownClass().metadata;
+  return kubectl(['get', 'runtimepoolclasses.core.orka.ai', name, '-n', own, '-o', 'jsonpath={.status.digest}']);
+};
 
 /** The class with a little more memory asked for, and the digest that follows from it. */
 function changedClass(): Manifest {

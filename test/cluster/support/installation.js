@@ -116,7 +116,15 @@ function manifestsIn(folder) {
 export async function applyKinds(kubectl, dist) {
   await kubectl(['apply', '--server-side', '-f', path.join(dist, 'apply/0000-crds.k8s.yaml')]);
   const ours = ['crd', '-l', 'app.kubernetes.io/managed-by=orka-workspaces'];
-  await kubectl(['wait', '--for=condition=Established', ...ours, '--timeout=30s']);
+  await kubectl(['wait', '--for=condition=Established', ...ours, '--timeout=60s']);
+  // A kind is established a moment before the server says that it serves it.
+  const all = ['runtimepoolclasses.core.orka.ai', ...ownKinds].join(',');
+  const served = () =>
+    kubectl(['get', all, '-A', '-o', 'name']).then(
+      () => true,
+      () => undefined,
+    );
+  await eventually('kinds that the server knows', served, 60);
 }
 
 /**
@@ -266,10 +274,10 @@ export async function leftovers(kubectl, { namespaces, manifests }) {
  *
  * @param {Kubectl} kubectl
  * @param {Installation} installation
- * @param {{ readonly seconds?: number }} [options] how long the controller has for what it must do itself; 90 by default
+ * @param {{ readonly seconds?: number }} [options] how long the controller has for what it must do itself; 240 by default
  * @returns {Promise<readonly string[]>} what did not go by itself
  */
-export async function uninstall(kubectl, installation, { seconds = 90 } = {}) {
+export async function uninstall(kubectl, installation, { seconds = 240 } = {}) {
   const { namespaces, manifests, poolClass } = installation;
   const stuck = await removeTasks(kubectl, installation, { seconds });
   const kept = ['CustomResourceDefinition', 'Namespace'];
@@ -282,8 +290,9 @@ export async function uninstall(kubectl, installation, { seconds = 90 } = {}) {
   });
   const { name } = poolClass.providerProxy.tokenSecretRef;
   await kubectl(['delete', '--ignore-not-found', '-n', namespaces.controller, `secret/${name}`]);
+  await kubectl(['wait', '--for=delete', 'pods', '-l', selectorOf(installation), '-n', namespaces.controller, '--timeout=120s']);
+  // A controller that still runs would write its Lease again.
   await kubectl(['delete', 'leases', '--all', '-n', namespaces.controller]);
-  await kubectl(['wait', '--for=delete', 'pods', '-l', selectorOf(installation), '-n', namespaces.controller, '--timeout=60s']);
   return [...stuck, ...(await removeLeftovers(kubectl, installation))];
 }
 
@@ -295,7 +304,7 @@ export async function uninstall(kubectl, installation, { seconds = 90 } = {}) {
  * @param {{ readonly seconds?: number }} [options] as for {@link uninstall}
  * @returns {Promise<readonly string[]>} what did not go by itself, and went without its finalizer
  */
-export async function removeTasks(kubectl, { namespaces: { tasks: namespace } }, { seconds = 90 } = {}) {
+export async function removeTasks(kubectl, { namespaces: { tasks: namespace } }, { seconds = 240 } = {}) {
   const established = await kubectl(['get', 'crd', ...ownKinds, '--ignore-not-found', '-o', 'name']);
   const end = Date.now() + seconds * 1000;
   const stuck = [];
@@ -314,7 +323,7 @@ export async function removeTasks(kubectl, { namespaces: { tasks: namespace } },
 /** @param {Kubectl} kubectl @param {Installation} installation */
 async function removeLeftovers(kubectl, installation) {
   // Kubernetes itself collects what a Task owned.
-  for (const end = Date.now() + 20_000; Date.now() < end; await sleep(500)) {
+  for (const end = Date.now() + 120_000; Date.now() < end; await sleep(500)) {
     if ((await leftovers(kubectl, installation)).length === 0) return [];
   }
   const left = await leftovers(kubectl, installation);

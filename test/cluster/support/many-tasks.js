@@ -35,7 +35,7 @@ export async function runMany(kubectl, cluster, installation, names, seconds) {
   try {
     const wanted = names.map((name) => taskLike(name, { prompt: `Reply exactly: ${wordOf(name)}` }));
     const before = processorTime();
-    since = performance.timeOrigin + performance.now();
+    since = Date.now();
     await applyObjects(kubectl, wanted);
     const all = () => Promise.resolve(over.size === names.length ? true : undefined);
     await eventually('the end of all Tasks', all, seconds).catch(() => undefined);

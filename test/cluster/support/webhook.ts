@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import type { Manifest } from '../../../src/api/index.js';
 import type { PatchOperation } from '../../../src/constructs/patch.js';
 import { refOf } from '../../../src/kube/client.js';
+import { create } from '../../../src/kube/create.js';
 import { run } from '../run.js';
-import { applyAll, cleanUp } from './cluster.js';
+import { applyAll, cleanUp, eventually, kube, manager } from './cluster.js';
 
 /** A creation that the webhook was asked about. */
 interface AskedCreation {
@@ -77,7 +78,7 @@ export async function podWebhook(name: string, namespace: string, label: string)
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
         failurePolicy: 'Fail',
-        timeoutSeconds: 5,
+        timeoutSeconds: 15,
         clientConfig: {
           url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
           caBundle: Buffer.from(cert).toString('base64'),
@@ -89,6 +90,19 @@ export async function podWebhook(name: string, namespace: string, label: string)
     ],
   };
   await applyAll([configuration]);
+  // The API server learns of a webhook a moment after it is written.
+  const probe: Manifest = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace, labels: { [label]: 'probe' } },
+    spec: { automountServiceAccountToken: false, containers: [{ name: 'probe', image: 'probe' }] },
+  };
+  await eventually(`a webhook ${name} that is asked`, async () => {
+    // Whether it may be created does not matter.
+    await create(kube, probe, { manager, dryRun: true }).catch(() => undefined);
+    return asked.length > 0 ? true : undefined;
+  });
+  asked.length = 0;
   return Object.assign(webhook, {
     asked,
     close: async () => {

@@ -8,9 +8,9 @@ import type { BootstrapDelivery } from '../../../../src/harness/client.js';
 import type { PromptEvent } from '../../../../src/harness/events.js';
 import { instant } from '../../../../src/harness/instant.js';
 import { isQuiescent, isStrictlyGoverned } from '../../../../src/harness/introspection.js';
-import { eventuallyAnswers } from '../../../support/eventually.js';
 import { collect, deltaOrder, taskOrders } from '../../../support/harness-orders.js';
 import type { Runtime } from '../../../support/harness-orders.js';
+import { eventually } from '../eventually.js';
 
 export interface SessionOrder {
   readonly baseUrl: string;
@@ -37,7 +37,8 @@ async function run({ baseUrl, delivery, taskUID, runtime, prompt }: SessionOrder
   const client = createHarnessClient({ baseUrl, credentials: delivery.credentials });
   const before = (await client.health()).status;
   const deliveries = [await client.bootstrap(delivery)];
-  const capabilities = await eventuallyAnswers(() => client.capabilities());
+  // A supervisor opens its port anew after the delivery.
+  const capabilities = await eventually('an answer', () => client.capabilities().catch(() => undefined), 30);
   deliveries.push(await client.bootstrap(delivery));
   const { runtimeProfileDigest, limits } = capabilities;
   const { fence } = await client.status({ runtimeProfileDigest });
