@@ -184,19 +184,23 @@ async function begin(lane: Lane, history: History, job: Job): Promise<Held> {
 
 /** @returns what the Task said meanwhile, and what mends the fault once the Task is over */
 async function goesWrong(held: Held, { fault, state, says, group }: Job): Promise<{ said: string; mend: () => Promise<void> }> {
-  const mend = (await faultsOf(group)[fault](held)) ?? (() => Promise.resolve());
-  if (held.stopped && fault !== 'Lease lost') {
-    await sleep(1_000);
-    resume(held);
+  const stands = held.stopped && fault !== 'Lease lost';
+  let mend: (() => Promise<void>) | undefined;
+  try {
+    mend = await faultsOf(group)[fault](held);
+    if (stands) await sleep(1_000);
+  } finally {
+    // Others wait for it too.
+    if (stands) resume(held);
   }
   const last = () => versionsOf(held.history, held.task).at(-1)?.status?.message ?? '';
   const over = () => isOver(versionsOf(held.history, held.task).at(-1));
   for (let tries = 0; says && !says.test(last()) && !over() && tries < 900; tries++) await sleep(200);
   const said = last();
   if (state === 'Queued') await held.lane.restoreToken();
-  if (fault !== 'class drifted' && !says) return { said, mend };
+  if (fault !== 'class drifted' && !says) return { said, mend: mend ?? (() => Promise.resolve()) };
   // All Tasks of the lane have the same class; and what was to be said was said.
-  await mend();
+  await mend?.();
   return { said, mend: () => Promise.resolve() };
 }
 

@@ -218,9 +218,7 @@ async function orderFor({ namespaces }: Installation): Promise<Order> {
 /** What its duration would do a quarter of a minute later. */
 async function giveLeaseBack(namespace: string): Promise<void> {
   const lease: ObjectRef = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: account };
-  await patch(lease, { spec: { holderIdentity: null } }).catch((error: unknown) => {
-    if (!(error instanceof KubeError) || error.code !== 'not-found') throw error;
-  });
+  await patch(lease, { spec: { holderIdentity: null } }).catch(unlessGone);
 }
 
 /** Changes some members of whatever is there (RFC 7386). */
@@ -228,13 +226,19 @@ export async function patch(ref: ObjectRef, body: JsonObject): Promise<void> {
   await kube.request({ method: 'PATCH', path: await kube.pathOf(ref), contentType: 'application/merge-patch+json', body });
 }
 
-/** Lets go of what a failed run left. */
+/** Lets go of what a failed run left; what is gone meanwhile is not held. */
 async function unhold(namespace: string, but = ''): Promise<void> {
-  for (const kind of ['tasks', 'runtimepools']) {
-    const names = await kubectl(['get', `${kind}.core.orka.ai`, '-n', namespace, '-o', 'name']);
-    for (const name of names.split('\n').filter((one) => one !== '' && !one.endsWith(`/${but}`)))
-      await kubectl(['patch', name, '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+  for (const kind of [watchedKinds.tasks, watchedKinds.pools]) {
+    const { items } = (await kube.request({ method: 'GET', path: await kube.pathOf({ ...kind, namespace }) })) as unknown as {
+      readonly items: readonly Manifest[];
+    };
+    for (const { name } of items.map(({ metadata }) => metadata))
+      if (name !== but) await patch({ ...kind, namespace, name }, { metadata: { finalizers: null } }).catch(unlessGone);
   }
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof KubeError) || error.code !== 'not-found') throw error;
 }
 
 /** Everything in the runtime namespace that is of one pool, the provider's part included, but for events. */

@@ -31,10 +31,16 @@ function processesOf(podUid, who) {
 /**
  * @param {string} podUid
  * @param {'agent' | 'supervisor'} who
- * @returns {number} how many there were
+ * @returns {number} how many there were; one that ended by itself meanwhile is none
  */
-export function killIn(podUid, who) {
-  const found = processesOf(podUid, who);
-  for (const pid of found) process.kill(pid, 'SIGKILL');
-  return found.length;
+export const killIn = (podUid, who) => processesOf(podUid, who).filter(kill).length;
+
+/** @param {number} pid @returns {boolean} whether it was there */
+function kill(pid) {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ESRCH') return false;
+    throw error;
+  }
 }
