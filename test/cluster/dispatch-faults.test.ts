@@ -174,6 +174,8 @@ const outcomes = new Map<string, Outcome | Error>();
 const begun = new Map<string, Lane>();
 const histories = new Map<string, History>();
 let prompts: ReadonlyMap<string, number> = new Map();
+/** What each was asked to say, when it was played first and then. */
+const words = new Map<string, readonly string[]>();
 let strangers: readonly unknown[] = [];
 const tell = stopwatch('faults');
 
@@ -233,27 +235,46 @@ function noted(
   ];
 }
 
-/** Plays what belongs to a lane. What needs its controller, or that no pool starts, is alone; the rest begins one after the other and ends at any time. */
+/** Plays what belongs to a lane; what was played with a controller that lost its Lease by standing still too long, once more. */
 async function play(name: string): Promise<void> {
   const own = jobs.filter(({ lane }) => lane === name);
+  const again = await playAll(name, own, ({ word }) => word);
+  await playAll(name, again, ({ word }) => `${word}_AGAIN`);
+}
+
+/**
+ * What needs its controller, or that no pool starts, is alone; the rest begins one after the other and ends at any time.
+ *
+ * @returns what says nothing: the controller ended by itself meanwhile
+ */
+async function playAll(name: string, own: readonly Job[], wordOf: (job: Job) => string): Promise<readonly Job[]> {
   const [lane, history] = [begun.get(name)!, histories.get(name)!];
   const isAlone = ({ fault, state }: Job) => deadly.includes(fault) || state === 'Queued';
   const running: Promise<void>[] = [];
+  const unproven: Job[] = [];
   for (const job of [...own.filter(isAlone), ...own.filter((one) => !isAlone(one))]) {
+    const word = wordOf(job);
+    words.set(job.word, [...(words.get(job.word) ?? []), word]);
     const [done, failed] = noted(job, Date.now());
+    const controller = await lane.controller();
+    const judge = () => {
+      if (!deadly.includes(job.fault) && controller.hasEnded()) unproven.push(job);
+    };
     try {
-      const held = await begin(lane, history, job);
+      const held = await begin(lane, history, { ...job, word });
       const { said, mend } = await goesWrong(held, job);
-      const end = finish(held, job, said, mend).then(done, failed);
+      const end = finish(held, job, said, mend).then(done, failed).then(judge);
       if (isAlone(job)) await end;
       else running.push(end);
     } catch (error) {
       failed(error);
+      judge();
       await Promise.all(running.splice(0));
       await lane.clean();
     }
   }
   await Promise.all(running);
+  return unproven;
 }
 
 /** Half a minute without the API server is more than a leadership lasts: each controller ends, and is started again. */
@@ -307,8 +328,11 @@ beforeAll(async () => {
   await Promise.all([first, ...others].map(play));
   if (cluster.node && outages.length > 0) await outage();
   const asked = (await modelRequests(kubectl, poolClass)).filter(({ path }) => path.startsWith('/v1/responses'));
-  strangers = asked.filter((one) => ![...jobs, ...outages].some(({ word }) => one.asked === word));
-  prompts = new Map([...jobs, ...outages].map(({ word }) => [word, asked.filter((one) => one.asked === word).length]));
+  for (const { word } of outages) words.set(word, [word]);
+  const known = [...words.values()].flat();
+  strangers = asked.filter((one) => !known.includes(one.asked ?? ''));
+  const times = (word: string) => asked.filter((one) => one.asked === word).length;
+  prompts = new Map([...words].map(([word, all]) => [word, Math.max(...all.map(times))]));
 }, 1_800_000);
 
 afterAll(async () => {
