@@ -7,7 +7,7 @@ import type { ApiRequest } from './support/audit.js';
 import { cluster, eventually, kubectl } from './support/cluster.js';
 import { controllerState, leaseName } from './support/controller-state.js';
 import { explained, stopwatch } from './support/evidence.js';
-import { cordoned } from './support/faults.js';
+import { unplaced } from './support/faults.js';
 import { applyObjects, example, taskLike, taskOver } from './support/first-task.js';
 import { startHistory } from './support/history.js';
 import type { History } from './support/history.js';
@@ -63,8 +63,7 @@ async function handedOver(round: number): Promise<void> {
   const since = Date.now();
   const leader = before.holder.split('_')[0] ?? '';
   // Its Pod would be up before anybody tells the leader to end.
-  if (cluster.node) await cordoned.begin();
-  try {
+  await unplaced(async () => {
     await applyObjects(kubectl, [taskLike(name)]);
     expect(await history.first('claims', () => true, { since, seconds: 90 })).toBeDefined();
     after('claim');
@@ -76,9 +75,7 @@ async function handedOver(round: number): Promise<void> {
     took.push((lease?.at ?? NaN) - told);
     given.push(history.of('leases').some(({ at, object }) => at >= told && holderOf(object) === ''));
     after(`Lease taken over ${Math.round(took.at(-1) ?? NaN)} ms after the leader was told to end`);
-  } finally {
-    if (cluster.node) await cordoned.mend();
-  }
+  });
   tasks.push(await taskOver(kubectl, { name, namespace }, 180));
   after(tasks.at(-1)?.status?.phase ?? 'over');
   const pool = tasks.at(-1)?.metadata.labels?.[labelKeys.taskPool] ?? '';

@@ -9,9 +9,9 @@ import { equalJson } from '../../src/lib/json.js';
 import type { JsonObject } from '../../src/lib/json.js';
 import { startChronicle } from './support/chronicle.js';
 import type { Chronicle } from './support/chronicle.js';
-import { cluster, eventually, kube, kubectl } from './support/cluster.js';
+import { eventually, kube, kubectl } from './support/cluster.js';
 import { explained, stopwatch } from './support/evidence.js';
-import { cordoned } from './support/faults.js';
+import { unplaced } from './support/faults.js';
 import { applyObjects, example, readPool, taskOver } from './support/first-task.js';
 import { installed } from './support/installed.js';
 import type { Installed } from './support/installed.js';
@@ -184,16 +184,14 @@ describe('before an instance was bound:', () => {
 
   beforeAll(async () => {
     // A Pod that is placed nowhere has no address, however long it takes to change it.
-    if (cluster.node) await cordoned.begin();
-    const tampered = rows.map((row, index) => explained(product, () => changed(row, index)));
-    await Promise.allSettled(tampered);
-    if (cluster.node) await cordoned.mend();
+    const tampered = await unplaced(async () => {
+      const all = rows.map((row, index) => explained(product, () => changed(row, index)));
+      await Promise.allSettled(all);
+      return all;
+    });
     outcome = begun(rows, async (index) => refused(rows[index]!, await tampered[index]!));
     await done(rows, outcome);
   }, 600_000);
-  afterAll(async () => {
-    if (cluster.node) await cordoned.mend();
-  });
 
   describe.each(rows)('$what', ({ what, names, prints }) => {
     test('is refused, with the difference named in the status', async () => {

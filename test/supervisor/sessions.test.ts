@@ -356,6 +356,7 @@ test('draining removes idle sessions, takes no more, and leaves no process and n
       taskOrders('late', fresh.runtime).session,
     );
     expect(await refusal(late)).toMatchObject({ status: 429, code: 'rate_limited' });
+    expect(task.runtimeSessionID).toContain('drained');
     expect(await fresh.supervisor.stop()).toBe(true);
     expect(uids.flatMap((uid) => processesOf({ uid }))).toEqual([]);
     expect(fresh.folders()).toEqual([]);

@@ -19,6 +19,16 @@ export interface Fault {
   readonly mend: () => Promise<void>;
 }
 
+/** Begins a fault, and mends it whatever happens. */
+export async function during<T>(fault: Fault, body: () => Promise<T>): Promise<T> {
+  try {
+    await fault.begin();
+    return await body();
+  } finally {
+    await fault.mend();
+  }
+}
+
 const program = (name: string) => readlinkSync(inWork('bin', name));
 
 /** The process of a component ends, and is started again as `up` starts it. @param grace milliseconds; without, it is killed */
@@ -87,6 +97,9 @@ export const cordoned: Fault = {
     await kubectl(['uncordon', node]);
   },
 };
+
+/** While no new Pod is placed anywhere; the nodes of another cluster than that of this machine are left alone. */
+export const unplaced = <T>(body: () => Promise<T>): Promise<T> => (cluster.node ? during(cordoned, body) : body());
 
 /** A quota that leaves nothing. */
 export function quota(namespace: string, resource: string): Fault {
