@@ -1,6 +1,7 @@
 /**
  * A controller that is ended before or after any effect of a pool is followed by one that comes to the same end. Each effect is ended around in
- * one scenario; `ORKA_CRASHES` names another scenario to be gone through as a whole, or `all`, as `npm run crashes` does.
+ * one scenario; `ORKA_CRASHES` names another scenario to be gone through as a whole, or `all`, as `npm run crashes` does. `gate` plays each scenario
+ * with one crash.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
@@ -227,9 +228,24 @@ interface Job {
   readonly point?: Point;
 }
 
-const names = (Object.keys(scenarios) as ScenarioName[]).filter((name) => ['', 'all', name].includes(asked));
-const effectsOf = (scenario: ScenarioName): readonly PoolEffectName[] =>
-  asked === '' ? poolEffects.filter((effect) => shortly[effect] === scenario) : [...new Set(scenarios[scenario].effects)];
+/** The crash of each scenario that the gate plays. */
+const gate = {
+  start: 'bind-instance',
+  takeover: 'unbind-instance',
+  rollout: 'drain',
+  rotation: 'retire-credentials',
+  drain: 'delete-claim',
+  life: 'record-demand',
+  'plain-life': 'start-workload',
+  deletion: 'remove-finalizer',
+} as const satisfies Readonly<Record<ScenarioName, PoolEffectName>>;
+
+const names = (Object.keys(scenarios) as ScenarioName[]).filter((name) => ['', 'all', 'gate', name].includes(asked));
+function effectsOf(scenario: ScenarioName): readonly PoolEffectName[] {
+  if (asked === 'gate') return [gate[scenario]];
+  if (asked === '') return poolEffects.filter((effect) => shortly[effect] === scenario);
+  return [...new Set(scenarios[scenario].effects)];
+}
 const points = names.flatMap((scenario) =>
   effectsOf(scenario).flatMap((effect) =>
     (['begins', 'performed'] as const).map((phase) => ({
