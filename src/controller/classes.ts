@@ -10,7 +10,12 @@ import type { CompiledPool } from '../render/compile.js';
 /** A class as this controller sees it. Nothing is created from one that is not `ready`. */
 export type ClassVerdict =
   | { readonly state: 'ready'; readonly name: string; readonly compiled: CompiledPool; readonly digest: Digest }
-  | { readonly state: 'missing' | 'drifted' | 'ambiguous' | 'invalid'; readonly name?: string; readonly says: string };
+  /** `unreadable`: whether there is one is not known. */
+  | {
+      readonly state: 'missing' | 'unreadable' | 'drifted' | 'ambiguous' | 'invalid';
+      readonly name?: string;
+      readonly says: string;
+    };
 
 /** Digest of the class that a pool was made from. */
 export function classDigestOf({ metadata }: RuntimePool): string | undefined {
@@ -34,8 +39,8 @@ export interface Classes {
 
 type Compilation = { readonly compiled: CompiledPool; readonly digest: Digest } | { readonly says: string };
 
-/** Compiles each class once for each of its generations. */
-export function createClasses(list: () => readonly Manifest[]): Classes {
+/** Compiles each class once for each of its generations. @param readable whether `list` says all that there is */
+export function createClasses(list: () => readonly Manifest[], readable: () => boolean = () => true): Classes {
   const known = new Map<string, { readonly generation: number; readonly result: Compilation }>();
 
   function compilationOf(object: RuntimePoolClass): Compilation {
@@ -73,9 +78,10 @@ export function createClasses(list: () => readonly Manifest[]): Classes {
   return {
     of: (kind) => {
       const found = all().find(({ spec }) => spec.providerKind === kind && spec.resourceClass === selectableResourceClass);
-      return found
-        ? verdictOf(found)
-        : { state: 'missing', says: `there is no RuntimePoolClass for ${kind}/${selectableResourceClass}` };
+      if (found) return verdictOf(found);
+      return readable()
+        ? { state: 'missing', says: `there is no RuntimePoolClass for ${kind}/${selectableResourceClass}` }
+        : { state: 'unreadable', says: 'the controller may not list RuntimePoolClasses' };
     },
     statusChange: (name, now) => {
       const object = all().find(({ metadata }) => metadata.name === name);

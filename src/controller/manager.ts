@@ -1,15 +1,18 @@
 import { setMaxListeners } from 'node:events';
-import type { PoolLifecycle, RuntimePool, Task } from '../api/index.js';
+import type { Manifest, PoolLifecycle, RuntimePool, Task } from '../api/index.js';
 import { available } from '../domain/available.js';
+import { deployedIdentity } from '../domain/deployed.js';
 import type { ClusterAccess } from '../kube/access.js';
 import { createClient, get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
 import { systemClock, timestamp } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
 import type { KubeEvent, Recorder } from '../kube/events.js';
-import { KubeError } from '../kube/errors.js';
+import { isNotGranted, KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
+import { describeRight, MissingRights, notingRights } from '../kube/rights.js';
+import type { Right } from '../kube/rights.js';
 import { keyOf } from '../kube/store.js';
 import { createTransport } from '../kube/transport.js';
 import { createWorkqueue } from '../kube/workqueue.js';
@@ -51,6 +54,10 @@ interface Queues {
 /** What a leading process works with. */
 interface Leading {
   readonly queues: Queues;
+  /** What can be seen of the cluster is another than before: all of it is decided on again. */
+  readonly lookAtAll: () => void;
+  /** A right is missing. */
+  readonly lacks: (right: Right) => void;
   /** Whoever a change concerns is looked at. */
   readonly changed: (change: WatchedChange) => void;
   readonly stop: () => Promise<void>;
@@ -82,15 +89,21 @@ export async function runController(
 ): Promise<number> {
   const log = createLog();
   const metrics = createMetrics();
-  const client = createClient(
-    createTransport(access, { userAgent: `orka-workspaces/${settings.version}`, onAnswer: (...of) => metrics.request(...of) }),
-  );
   let leading: Leading | undefined;
-  const onError = (error: unknown) => {
-    // A watch that was quiet for too long is opened again; that is how a dead connection is found.
-    if (error instanceof KubeError && error.code === 'timeout') log.debug('watch is opened again', { because: error.message });
-    else log.error('watch', error);
-  };
+  const rights = new MissingRights({
+    onChange: (right, missing) => {
+      if (missing) log.warn('right is missing: apply the installation again', { ...right });
+      else log.info('right is granted', { ...right });
+      if (missing) leading?.lacks(right);
+    },
+  });
+  metrics.missingRights(() => rights.list());
+  const transport = createTransport(access, {
+    userAgent: `orka-workspaces/${settings.version}`,
+    onAnswer: (...of) => metrics.request(...of),
+  });
+  const client = createClient(notingRights(transport, rights));
+  const onError = (error: unknown) => watchFailed(log, error);
   const watched = watchWorld(client, settings, {
     onChange: (name, before, after) => {
       if (name === 'classes') tokens.follow(watched.world.classes.list());
@@ -100,6 +113,7 @@ export async function runController(
       log.warn(missing ? 'kind is missing' : 'kind is served', { kind: watchedKinds[name].kind });
       lookAtPools();
     },
+    onReadable: () => leading?.lookAtAll(),
     onError,
   });
   const tokens = watchTokens(client, { namespace: settings.controllerNamespace, onChange: lookAtPools, onError });
@@ -110,43 +124,43 @@ export async function runController(
   void watched.synced.then(() => {
     synced = true;
   });
-  const probes = await startProbes({ port: settings.probePort, ready: () => synced, metrics });
+  const notes = () => rights.list().map((right) => `may not ${describeRight(right)}`);
+  const probes = await startProbes({ port: settings.probePort, ready: () => synced, notes, metrics });
   log.info('started', { version: settings.version, ...settings.gates, taskNamespaces: settings.taskNamespaces.join(',') });
 
   void nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], log);
 
   const ended = new AbortController();
-  let code = 0;
-  const election = elect(client, {
-    namespace: settings.controllerNamespace,
-    name: controllerName,
-    manager: controllerName,
-    highestEpoch: async () => {
-      await watched.synced;
-      return highestEpoch(watched.world);
-    },
-    onLost: (reason) => {
-      log.error('leadership is lost', reason);
-      code = 1;
-      ended.abort();
-    },
-    onError: (error) => log.error('lease', error),
-  });
   const onSignal = () => ended.abort();
   process.once('SIGTERM', onSignal);
   process.once('SIGINT', onSignal);
   const over = new Promise<undefined>((resolve) => {
     ended.signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
+  let code = 0;
+  // A process that does not know what there is must not keep one from leading that does.
+  await Promise.race([watched.synced, over]);
+  const election = elect(client, {
+    namespace: settings.controllerNamespace,
+    name: controllerName,
+    manager: controllerName,
+    highestEpoch: () => Promise.resolve(highestEpoch(watched.world)),
+    onLost: (reason) => {
+      log.error('leadership is lost', reason);
+      code = 1;
+      ended.abort();
+    },
+    onError: (error) => {
+      if (!isNotGranted(error)) log.error('lease', error);
+    },
+  });
   const leadership = await Promise.race([election.leading, over]);
-  if (leadership) {
-    await Promise.race([watched.synced, over]);
-    if (!ended.signal.aborted) {
-      log.info('leads', { epoch: leadership.epoch });
-      metrics.leading(controllerName, true);
-      leading = lead({ settings, client, world: watched.world, tokens, leadership, log, metrics, onEffect, onStep });
-      await over;
-    }
+  if (leadership && !ended.signal.aborted) {
+    log.info('leads', { epoch: leadership.epoch });
+    metrics.leading(controllerName, true);
+    leading = lead({ settings, client, world: watched.world, tokens, leadership, log, metrics, onEffect, onStep });
+    for (const right of rights.list()) leading.lacks(right);
+    await over;
   }
   metrics.leading(controllerName, false);
   await leading?.stop();
@@ -155,6 +169,13 @@ export async function runController(
   await Promise.all([watched.stop(), tokens.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
+}
+
+function watchFailed(log: Log, error: unknown): void {
+  // A watch that was quiet for too long is opened again; that is how a dead connection is found.
+  if (error instanceof KubeError && error.code === 'timeout') log.debug('watch is opened again', { because: error.message });
+  // A missing right is reported once, and not by each try.
+  else if (!isNotGranted(error)) log.error('watch', error);
 }
 
 interface LeadOptions {
@@ -176,9 +197,14 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     manager: controllerName,
     reportingController: 'orka.ai/workspaces',
     reportingInstance: `${controllerName}-e${epoch}`,
-    onError: (error) => log.error('event', error),
+    onError: (error) => {
+      if (!isNotGranted(error)) log.error('event', error);
+    },
   });
-  const classes = createClasses(() => world.classes.list());
+  const classes = createClasses(
+    () => world.classes.list(),
+    () => world.classes.readable(),
+  );
   const stopping = new AbortController();
   const ends = AbortSignal.any([signal, stopping.signal]);
   // Each request of each attempt listens to it.
@@ -274,18 +300,16 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
       return undefined;
     }),
   };
-  for (const object of world.classes.list()) queues.classes.add(keyOf(object));
-  for (const object of world.pools.list()) {
-    const pool = object as unknown as RuntimePool;
-    observed(metrics, pool, pool.status?.lifecycle);
-    queues.pools.add(keyOf(object));
-  }
-  for (const object of world.tasks.list()) queues.tasks.add(keyOf(object));
-  // What a pool left that is gone, too.
-  for (const name of childKinds)
-    for (const pool of world[name].list().map(poolOf)) if (pool !== undefined) queues.pools.add(pool);
+  for (const pool of world.pools.list() as unknown as readonly RuntimePool[]) observed(metrics, pool, pool.status?.lifecycle);
+  const lookAtAll = () => addAll(world, queues);
+  lookAtAll();
   return {
     queues,
+    lookAtAll,
+    lacks: (right) => {
+      const note = `the controller may not ${describeRight(right)}: apply the installation again`;
+      recorder.record({ regarding: leaseOf(settings), type: 'Warning', reason: 'RightMissing', action: 'Request', note });
+    },
     changed: (change) => {
       const concerned = concernedBy(change, {
         tasks: () => world.tasks.list() as unknown as readonly Task[],
@@ -306,6 +330,21 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
       ]);
     },
   };
+}
+
+/** Every key that there is, also of pools that are gone and left something. */
+function addAll(world: World, queues: Queues): void {
+  for (const object of world.classes.list()) queues.classes.add(keyOf(object));
+  for (const object of world.pools.list()) queues.pools.add(keyOf(object));
+  for (const object of world.tasks.list()) queues.tasks.add(keyOf(object));
+  for (const name of childKinds)
+    for (const pool of world[name].list().map(poolOf)) if (pool !== undefined) queues.pools.add(pool);
+}
+
+/** The object that events about the controller itself regard. */
+function leaseOf({ controllerNamespace }: ControllerSettings): Manifest {
+  const metadata = { name: controllerName, namespace: controllerNamespace };
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata };
 }
 
 async function closed(recorder: Recorder): Promise<void> {
@@ -365,7 +404,11 @@ async function nameMissing(client: KubeClient, namespaces: readonly string[], lo
   }
 }
 
-function highestEpoch(world: World): number {
-  const epochs = (world.pools.list() as unknown as readonly RuntimePool[]).map(({ status }) => status?.controllerEpoch ?? 0);
-  return Math.max(0, ...epochs);
+/** Of what can be seen. A pool that cannot be read is known by its Pod, which bears the epoch that it was started in. */
+function highestEpoch({ pools, pods }: World): number {
+  if (!pools.readable() && !pods.readable())
+    throw new Error('the highest epoch is not known: the controller may list neither all RuntimePools nor all Pods');
+  const recorded = (pools.list() as unknown as readonly RuntimePool[]).map(({ status }) => status?.controllerEpoch ?? 0);
+  const started = pods.list().map((pod) => deployedIdentity(pod)?.controllerEpoch ?? 0);
+  return Math.max(0, ...recorded, ...started);
 }

@@ -4,6 +4,7 @@ import type { AdmissionState, PoolLifecycle } from '../api/runtime-pool.js';
 import type { ExecutionOutcome } from '../api/task.js';
 import { poolEffects, recycleCauses } from './pool/decision.js';
 import type { PoolSignals } from './pool/reconcile.js';
+import type { Right } from '../kube/rights.js';
 import type { WorkRun } from '../kube/workqueue.js';
 import type { Milliseconds } from '../lib/duration.js';
 
@@ -36,6 +37,8 @@ export interface Metrics {
   readonly leading: (lease: string, leads: boolean) => void;
   /** After each request to the API server; without a status there was no answer. */
   readonly request: (method: string, status: number | undefined) => void;
+  /** Once. Asked at each scrape. */
+  readonly missingRights: (list: () => readonly Right[]) => void;
   readonly poolObserved: (pool: PoolRef, figures: PoolFigures) => void;
   /** Once when a pool has become Stopped, after its status was stored. */
   readonly poolScaledToZero: (pool: PoolRef) => void;
@@ -137,7 +140,7 @@ function queueMetrics(registers: Registry[]): Pick<Metrics, 'run' | 'depth'> {
   };
 }
 
-function clusterMetrics(registers: Registry[]): Pick<Metrics, 'leading' | 'request'> {
+function clusterMetrics(registers: Registry[]): Pick<Metrics, 'leading' | 'request' | 'missingRights'> {
   const leads = new Gauge({
     name: 'leader_election_master_status',
     help: '1 while this process leads, 0 while it stands by.',
@@ -150,7 +153,21 @@ function clusterMetrics(registers: Registry[]): Pick<Metrics, 'leading' | 'reque
     labelNames: ['method', 'code'],
     registers,
   });
+  let missing = (): readonly Right[] => [];
+  new Gauge({
+    name: 'orka_workspaces_missing_rights',
+    help: '1 for each right that the API server refuses to the controller.',
+    labelNames: ['verb', 'resource', 'namespace'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { verb, resource, namespace = '' } of missing()) this.set({ verb, resource, namespace }, 1);
+    },
+  });
   return {
+    missingRights: (list) => {
+      missing = list;
+    },
     leading: (name, does) => {
       leads.set({ name }, does ? 1 : 0);
     },

@@ -9,6 +9,8 @@ export interface ProbesOptions {
   readonly port: number;
   /** Whether the process can do its part; a standby can. */
   readonly ready: () => boolean;
+  /** What keeps a part of the work from being done, one line each. @default nothing */
+  readonly notes?: () => readonly string[];
   readonly metrics: Pick<Metrics, 'expose'>;
 }
 
@@ -29,13 +31,16 @@ interface Answer {
 }
 
 /**
- * Answers the kubelet and a scraper: `/healthz` says that the event loop turns, `/readyz` what `ready` says, `/metrics` all series. Everything
- * else is 404. Nothing that a request brings is read.
+ * Answers the kubelet and a scraper: `/healthz` says that the event loop turns, `/readyz` what `ready` and `notes` say, `/metrics` all series.
+ * Everything else is 404. Nothing that a request brings is read.
  */
-export async function startProbes({ port, ready, metrics }: ProbesOptions): Promise<Probes> {
+export async function startProbes({ port, ready, notes = () => [], metrics }: ProbesOptions): Promise<Probes> {
   const answers: Readonly<Record<string, () => Answer | Promise<Answer>>> = {
     '/healthz': () => ({ status: 200, text: 'ok\n' }),
-    '/readyz': () => (ready() ? { status: 200, text: 'ok\n' } : { status: 503, text: 'not ready\n' }),
+    '/readyz': () => {
+      const isReady = ready();
+      return { status: isReady ? 200 : 503, text: [isReady ? 'ok' : 'not ready', ...notes(), ''].join('\n') };
+    },
     '/metrics': async () => ({ status: 200, ...(await metrics.expose()) }),
   };
 

@@ -14,6 +14,11 @@ export interface Watched extends Omit<View, 'changed'> {
   readonly kind: ObjectKind;
   /** The server does not know the kind. */
   readonly missing: () => boolean;
+  /**
+   * What there is in a namespace can be known. `false`: the right to list it is missing, and an object that is not here may still be there.
+   * @default any namespace
+   */
+  readonly readable: (namespace?: string) => boolean;
 }
 
 const provider = 'extensions.agents.x-k8s.io/v1beta1';
@@ -60,10 +65,12 @@ export interface WorldOptions {
   /** Something of a kind came, changed or went. */
   readonly onChange: (name: WatchedName, before: Manifest | undefined, after: Manifest | undefined) => void;
   readonly onMissing: (name: WatchedName, missing: boolean) => void;
+  /** The objects of a kind can be listed somewhere, or not any more. */
+  readonly onReadable: (name: WatchedName, readable: boolean) => void;
   readonly onError: (error: unknown) => void;
 }
 
-/** Begins to watch. `synced` resolves when everything has been listed once. */
+/** Begins to watch. `synced` resolves when everything that may be listed has been listed once. */
 export function watchWorld(
   client: KubeClient,
   settings: Pick<ControllerSettings, 'controllerNamespace' | 'runtimeNamespace' | 'taskNamespaces'>,
@@ -75,7 +82,8 @@ export function watchWorld(
     const kind = watchedKinds[name];
     const namespaces = namespacesOf(name, settings);
     const views = new Map<string, View>();
-    const started = namespaces.map((namespace) => {
+    const started = new Map<string, Reflector>();
+    for (const namespace of namespaces) {
       const view = createView(() => reflector);
       const reflector: Reflector = startReflector(client, {
         ...kind,
@@ -87,12 +95,13 @@ export function watchWorld(
           options.onChange(name, before, after);
         },
         onMissing: (missing) => options.onMissing(name, missing),
+        onReadable: (readable) => options.onReadable(name, readable),
         onError: options.onError,
       });
       views.set(namespace, view);
+      started.set(namespace, reflector);
       reflectors.push(reflector);
-      return reflector;
-    });
+    }
     const viewOf = (key: string) => views.get(key.slice(0, key.indexOf('/')));
     return {
       kind,
@@ -100,7 +109,11 @@ export function watchWorld(
       list: () => [...views.values()].flatMap((view) => view.list()),
       wrote: (object) => views.get(object.metadata.namespace ?? '')?.wrote(object),
       removed: (object) => views.get(object.metadata.namespace ?? '')?.removed(object),
-      missing: () => started.some((reflector) => reflector.missing()),
+      missing: () => [...started.values()].some((reflector) => reflector.missing()),
+      readable: (namespace) => {
+        const asked = namespace === undefined ? [...started.values()] : [started.get(namespace)];
+        return asked.every((reflector) => reflector?.readable() === true);
+      },
     };
   }
 

@@ -42,6 +42,8 @@ export class KubeError extends CodedError<KubeErrorCode> {
   /** HTTP status; 0 = there was none. */
   readonly status: number;
   readonly causes: readonly KubeCause[];
+  /** `Status.reason`. Absent: the answer was no `Status` of an API server. */
+  readonly reason?: string;
   /** Whole seconds that the server asked to wait. */
   readonly retryAfter?: number;
 
@@ -52,6 +54,7 @@ export class KubeError extends CodedError<KubeErrorCode> {
       readonly says: string;
       readonly status?: number;
       readonly causes?: readonly KubeCause[];
+      readonly reason?: string | undefined;
       readonly retryAfter?: number;
     },
     options?: { readonly cause?: unknown },
@@ -59,6 +62,7 @@ export class KubeError extends CodedError<KubeErrorCode> {
     super(code, { at: where.at, says: where.says }, options);
     this.status = where.status ?? 0;
     this.causes = where.causes ?? [];
+    if (where.reason !== undefined) this.reason = where.reason;
     if (where.retryAfter !== undefined) this.retryAfter = where.retryAfter;
   }
 }
@@ -102,6 +106,19 @@ export function codeOf(status: number, { reason, details, message }: ServerStatu
       // Strict apply of an unknown field answers 500.
       return status === 500 && (message ?? '').includes('field not declared in schema') ? 'invalid' : 'server-error';
   }
+}
+
+/**
+ * The authorizer of the API server refused the request. Quota and admission answer 403 as well, but do not name a verb; a 403 without a `Status`
+ * comes from something else than the API server.
+ */
+export function isNotGranted(error: unknown): error is KubeError {
+  return (
+    error instanceof KubeError &&
+    error.code === 'forbidden' &&
+    error.reason === 'Forbidden' &&
+    /\bcannot \S+ (?:resource|path)\b/.test(error.message)
+  );
 }
 
 /** Seconds of a Retry-After, which may be a date: nobody's clock is trusted, so that says nothing. */

@@ -7,7 +7,7 @@ import type { KubeClient, ObjectKind } from './client.js';
 import { sleep, systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 import { kindPresent } from './discovery.js';
-import { askedWait, codeOf, KubeError, secondsOf } from './errors.js';
+import { askedWait, codeOf, isNotGranted, KubeError, secondsOf } from './errors.js';
 import type { ServerStatus } from './errors.js';
 import { createStore, isNewer, keyOf } from './store.js';
 import type { ChangeHandler, Store } from './store.js';
@@ -23,6 +23,8 @@ export interface ReflectorOptions extends ObjectKind {
   readonly onError: (error: unknown) => void;
   /** The server does not know the kind, or knows it again. @default nobody is told */
   readonly onMissing?: (missing: boolean) => void;
+  /** The objects can be listed, or not any more because the right is missing. @default nobody is told */
+  readonly onReadable?: (readable: boolean) => void;
   /** What the store keeps of an object; identity and resourceVersion must stay. @default all but `metadata.managedFields` */
   readonly keep?: (object: Manifest) => Manifest;
   /** Objects of one page of a list. @default 500 */
@@ -41,9 +43,14 @@ export interface ReflectorOptions extends ObjectKind {
 
 /** The objects of one kind in one place, as the server has them, a moment ago. */
 export interface Reflector extends Pick<Store, 'get' | 'list'> {
-  /** The first that is known: the objects are in the store and their handlers have run, the kind is missing, or nobody wants to know any more. */
-  readonly synced: Promise<'listed' | 'missing' | 'stopped'>;
+  /**
+   * The first that is known: the objects are in the store and their handlers have run, the kind is missing, the right to list it is missing, or
+   * nobody wants to know any more.
+   */
+  readonly synced: Promise<'listed' | 'missing' | 'denied' | 'stopped'>;
   readonly missing: () => boolean;
+  /** The objects were listed, or the kind is missing. `false`: the store says nothing about what there is; it keeps what was listed before. */
+  readonly readable: () => boolean;
   /** Whatever happened up to this resourceVersion is in the store. `undefined`: nothing was listed yet, or the kind is missing. */
   readonly reached: () => string | undefined;
   /** No handler runs after this. The promise resolves when the connection is closed. May be called often. */
@@ -52,6 +59,8 @@ export interface Reflector extends Pick<Store, 'get' | 'list'> {
 
 /** A watch that lived this long ended for a reason that is over. */
 const healthyAfter = 10_000;
+/** Refusals in a row after which a right counts as missing: a server that starts refuses what it has not loaded yet. */
+const convincing = 3;
 /** Tries without any event after which the list is read anew, in case the server has other memories than we have. */
 const patience = 5;
 
@@ -62,6 +71,8 @@ const patience = 5;
  * A watch that ended is resumed from the last resourceVersion seen, bookmarks included; what is told again is ignored. 410, an ERROR event
  * and a resourceVersion that the server refuses lead to a list. Waits grow while nothing comes, never fall below `backoff.base` for a
  * connection that did not last, and respect Retry-After. A kind that discovery does not know has no objects: those of before are told as deleted.
+ * A list that is not granted is tried again like any other failure, and keeps what was listed before. Without the right to watch, lists follow each
+ * other at the longest wait.
  */
 export function startReflector(client: KubeClient, options: ReflectorOptions): Reflector {
   const {
@@ -80,14 +91,17 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
   const stopping = new AbortController();
   const { signal } = stopping;
   const selectors = { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
-  let markSynced: (how: 'listed' | 'missing' | 'stopped') => void = () => undefined;
-  const synced = new Promise<'listed' | 'missing' | 'stopped'>((resolve) => {
+  let markSynced: (how: Awaited<Reflector['synced']>) => void = () => undefined;
+  const synced: Reflector['synced'] = new Promise((resolve) => {
     markSynced = resolve;
   });
   const store = createStore((key, before, after) => {
     if (!signal.aborted) guarded(() => options.onChange(key, before, after));
   });
   let missing = false;
+  let readable = false;
+  /** Lists in a row that were refused. */
+  let refusals = 0;
   /** Where the next watch begins; without it, there is a list first. */
   let since: string | undefined;
   let reached: string | undefined;
@@ -117,6 +131,19 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
     guarded(() => options.onMissing?.(now));
   }
 
+  function setReadable(now: boolean): void {
+    if (now) refusals = 0;
+    if (readable === now || signal.aborted) return;
+    readable = now;
+    guarded(() => options.onReadable?.(now));
+  }
+
+  function refused(): void {
+    if (++refusals < convincing) return;
+    setReadable(false);
+    markSynced('denied');
+  }
+
   async function list(limit: number | undefined): Promise<string> {
     const path = await client.pathOf({ apiVersion, kind, namespace }, { signal });
     const objects: Manifest[] = [];
@@ -129,6 +156,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
         setMissing(false);
         store.replace(objects);
         reached = resourceVersion;
+        setReadable(true);
         markSynced('listed');
         return resourceVersion;
       }
@@ -186,6 +214,10 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
       if (error instanceof KubeError && error.code === 'kind-missing' && (await missingForSure())) {
         return jittered(backoffOf(++failures, missingBackoff), random);
       }
+      if (isNotGranted(error)) {
+        if (opened === undefined) refused();
+        since = undefined;
+      }
       if (isOutdated(error)) since = undefined;
       // That a resourceVersion expires is nothing wrong.
       if (!(error instanceof KubeError && error.code === 'gone')) report(error);
@@ -211,6 +243,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
     setMissing(true);
     reached = undefined;
     store.replace([]);
+    setReadable(true);
     markSynced('missing');
     return true;
   }
@@ -226,6 +259,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
   return {
     synced,
     missing: () => missing,
+    readable: () => readable,
     reached: () => reached,
     get: store.get,
     list: store.list,
@@ -278,6 +312,7 @@ function statusError(path: string, object: Json | undefined): KubeError {
     at: `GET ${path}`,
     says: status.message ?? 'an ERROR event',
     status: code,
+    reason: status.reason,
     ...(retryAfter === undefined ? {} : { retryAfter }),
   });
 }

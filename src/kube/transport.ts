@@ -357,6 +357,7 @@ function refusal(wanted: KubeRequest, answer: IncomingMessage, text: string): Ku
     says: said.message ?? `HTTP ${status} ${text.slice(0, 200).trim()}`,
     status,
     causes: said.details?.causes ?? [],
+    reason: said.reason,
     ...(wait === undefined ? {} : { retryAfter: wait }),
   });
 }

@@ -289,6 +289,11 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
     right: 'get apps/deployments',
     because: 'read again after a conflict with the Deployment controller, which writes its status',
   },
+  ...['create', 'patch'].map((verb) => ({
+    namespace: controller,
+    right: `${verb} events.k8s.io/events`,
+    because: 'says which right is missing',
+  })),
   ...['delete agents.x-k8s.io/sandboxes', 'delete pods'].map((right) => ({
     namespace: runtime,
     right,

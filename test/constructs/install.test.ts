@@ -54,12 +54,13 @@ describe('the controller may', () => {
     expect(rights('ClusterRole', undefined)).toEqual(['namespaces orka-runtimes team-a team-b: get']);
   });
 
-  test('in its own namespace, hold the Lease, read classes and the named tokens', () => {
+  test('in its own namespace, hold the Lease, read classes and the named tokens, say what it lacks', () => {
     expect(rights('Role', 'orka-system')).toEqual([
       'coordination.k8s.io/leases orka-workspaces-controller: get update',
       'coordination.k8s.io/leases: create',
       'core.orka.ai/runtimepoolclasses/status: patch',
       'core.orka.ai/runtimepoolclasses: list watch',
+      'events.k8s.io/events: create patch',
       'secrets provider-proxy: get list watch',
     ]);
   });

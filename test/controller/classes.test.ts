@@ -64,6 +64,14 @@ test('a provider kind without a class names the missing pair', () => {
   });
 });
 
+test('a class that cannot be listed is not said to be missing', () => {
+  const classes = createClasses(
+    () => [],
+    () => false,
+  );
+  expect(classes.of('codex')).toEqual({ state: 'unreadable', says: 'the controller may not list RuntimePoolClasses' });
+});
+
 test('the status says which digest the class has here', () => {
   expect(createClasses(() => [stored('codex')]).statusChange('codex', at)?.status).toMatchObject({
     observedGeneration: 1,

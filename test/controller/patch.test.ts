@@ -20,7 +20,12 @@ function stored() {
     () => ({ get: () => known, list: () => [known], reached: () => known.metadata.resourceVersion }),
     fakeClock(),
   );
-  const watched: Watched = { ...view, kind: { apiVersion: pool.apiVersion, kind: pool.kind }, missing: () => false };
+  const watched: Watched = {
+    ...view,
+    kind: { apiVersion: pool.apiVersion, kind: pool.kind },
+    missing: () => false,
+    readable: () => true,
+  };
   const latest = () => watched.get('a/p')!;
   return {
     client,

@@ -29,6 +29,12 @@ test('/readyz follows what it is told', async () => {
   expect((await ask(probes, '/readyz?verbose')).status).toBe(200);
 });
 
+test('/readyz names what keeps a part of the work from being done', async () => {
+  const probes = await start({ notes: () => ['may not list tasks.core.orka.ai in namespace team-a'] });
+  const answer = await ask(probes, '/readyz');
+  expect([answer.status, await answer.text()]).toEqual([200, 'ok\nmay not list tasks.core.orka.ai in namespace team-a\n']);
+});
+
 test('/metrics is what a scraper reads', async () => {
   const metrics = createMetrics({ ofProcess: false });
   metrics.request('GET', 200);

@@ -7,8 +7,9 @@ import { startReflector } from '../../src/kube/reflector.js';
 import type { Reflector, ReflectorOptions } from '../../src/kube/reflector.js';
 import { createTransport } from '../../src/kube/transport.js';
 import type { Transport } from '../../src/kube/transport.js';
-import { fakeApi, reply } from '../support/fake-api.js';
-import type { Answer, FakeApi } from '../support/fake-api.js';
+import type { ServerResponse } from 'node:http';
+import { fakeApi, forbid, reply } from '../support/fake-api.js';
+import type { Answer, FakeApi, Received } from '../support/fake-api.js';
 import { fakeObjects } from '../support/fake-objects.js';
 import type { FakeObjects } from '../support/fake-objects.js';
 import { eventually, pause } from '../support/eventually.js';
@@ -429,6 +430,72 @@ describe('a kind that the server does not know', () => {
     });
     await eventually(() => seen.errors.length >= 3);
     expect(seen.reflector.missing()).toBe(false);
+    await seen.reflector.stop();
+    expect(await seen.reflector.synced).toBe('stopped');
+  });
+});
+
+describe('a right that is missing', () => {
+  /** Refuses the verbs that it holds. */
+  const guarded = (refused: Set<string>) => (request: Received, response: ServerResponse) => {
+    const verb = request.query.has('watch') ? 'watch' : 'list';
+    const refuses = request.path === maps && refused.has(verb);
+    if (refuses) forbid(response, [verb, 'configmaps', '', 'a']);
+    return refuses;
+  };
+
+  test('is concluded after the third refusal, and the objects come once it is granted', async () => {
+    const refused = new Set(['list']);
+    const objects = fakeObjects();
+    objects.put(maps, object('one'));
+    const readable: boolean[] = [];
+    const seen = await reflect(objects, { onReadable: (now) => readable.push(now) }, guarded(refused));
+    expect(await seen.reflector.synced).toBe('denied');
+    expect([lists().length, seen.reflector.readable(), seen.changes]).toEqual([3, false, []]);
+    refused.clear();
+    await eventually(() => seen.reflector.readable());
+    expect([seen.changes, readable]).toEqual([['came a/one'], [true]]);
+  });
+
+  test('keeps what was listed before, and tells that it may be out of date', async () => {
+    const refused = new Set<string>();
+    const objects = fakeObjects();
+    objects.put(maps, object('one'));
+    const readable: boolean[] = [];
+    const seen = await reflect(objects, { onReadable: (now) => readable.push(now) }, guarded(refused));
+    await eventually(() => objects.watches() === 1);
+    refused.add('list').add('watch');
+    objects.breakWatches();
+    await eventually(() => !seen.reflector.readable());
+    expect([seen.reflector.list().length, seen.changes]).toEqual([1, ['came a/one']]);
+    objects.remove(maps, 'one');
+    refused.clear();
+    await eventually(() => seen.reflector.readable());
+    expect([seen.changes, readable]).toEqual([
+      ['came a/one', 'went a/one'],
+      [true, false, true],
+    ]);
+  });
+
+  test('to watch leaves lists, which follow each other', async () => {
+    const objects = fakeObjects();
+    const seen = await reflect(objects, {}, guarded(new Set(['watch'])));
+    expect(await seen.reflector.synced).toBe('listed');
+    objects.put(maps, object('one'));
+    await eventually(() => seen.changes.length === 1);
+    expect(seen.reflector.readable()).toBe(true);
+  });
+
+  test.each<[string, number, unknown]>([
+    ['a server that is not ready', 503, {}],
+    ['a proxy', 403, '<html>forbidden</html>'],
+    ['an unknown account', 401, { kind: 'Status', reason: 'Unauthorized', message: 'Unauthorized' }],
+  ])('is not concluded from %s', async (_, code, body) => {
+    const seen = await reflect(fakeObjects(), {}, (request, response) => {
+      if (request.path === maps) reply(response, code, body);
+      return request.path === maps;
+    });
+    await eventually(() => seen.errors.length >= 4);
     await seen.reflector.stop();
     expect(await seen.reflector.synced).toBe('stopped');
   });

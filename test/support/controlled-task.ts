@@ -148,6 +148,7 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     rivals: [],
     quota: undefined,
     namespaceUid: 'ns-uid',
+    unreadableKinds: [],
     epoch,
     ledSince: created,
     running: false,
@@ -172,6 +173,7 @@ export function worldOf(client: MemoryClient): World {
         wrote: () => undefined,
         removed: () => undefined,
         missing: () => false,
+        readable: () => true,
       },
     ] as const;
   });

@@ -134,6 +134,23 @@ export function reply(response: ServerResponse, status: number, body: unknown, h
     .end(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
+/** Answers as the authorizer of an API server does. */
+export function forbid(
+  response: ServerResponse,
+  [verb, resource, group, namespace]: readonly [string, string, string, string],
+): void {
+  const who = 'User "system:serviceaccount:orka-system:orka-workspaces-controller"';
+  const message = `${resource}.${group} is forbidden: ${who} cannot ${verb} resource "${resource}" in API group "${group}" in the namespace "${namespace}"`;
+  reply(response, 403, {
+    kind: 'Status',
+    status: 'Failure',
+    code: 403,
+    reason: 'Forbidden',
+    message,
+    details: { group, kind: resource },
+  });
+}
+
 /** Discovery of the kinds that the tests use. */
 export function discovery(path: string): unknown {
   const resource = (name: string, kind: string, namespaced = true) => ({ name, kind, namespaced });
@@ -151,7 +168,12 @@ export function discovery(path: string): unknown {
     '/apis/coordination.k8s.io/v1': [resource('leases', 'Lease')],
     '/apis/events.k8s.io/v1': [resource('events', 'Event')],
     '/apis/apps/v1': [resource('deployments', 'Deployment')],
-    '/apis/core.orka.ai/v1alpha1': [resource('runtimepools', 'RuntimePool')],
+    '/apis/core.orka.ai/v1alpha1': [
+      resource('tasks', 'Task'),
+      resource('agents', 'Agent'),
+      resource('runtimepools', 'RuntimePool'),
+      resource('runtimepoolclasses', 'RuntimePoolClass'),
+    ],
     '/apis/extensions.agents.x-k8s.io/v1beta1': [
       resource('sandboxtemplates', 'SandboxTemplate'),
       resource('sandboxwarmpools', 'SandboxWarmPool'),

@@ -47,6 +47,8 @@ export interface FakePoolCluster {
   readonly put: (object: Manifest) => Manifest;
   readonly remove: (kind: string, name: string) => void;
   readonly supervisor: FakeSupervisor;
+  /** Kinds that the controller may not list. */
+  readonly unreadable: Set<WatchedName>;
   /** What mutating admission makes of a Pod that is created, be it in a dry run. */
   readonly admission: { mutate: (pod: Manifest) => Manifest };
   readonly clock: Clock;
@@ -95,6 +97,7 @@ export async function fakePoolCluster(
   const podAddress = `127.83.${process.pid % 250}.${(clusters++ % 250) + 1}`;
   const objects = new Map<string, Manifest>();
   const sent: Sent[] = [];
+  const unreadable = new Set<WatchedName>();
   const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
   const admission: FakePoolCluster['admission'] = { mutate: (pod) => pod };
   let version = 100;
@@ -227,6 +230,7 @@ export async function fakePoolCluster(
       wrote: () => undefined,
       removed: () => undefined,
       missing: () => false,
+      readable: () => !unreadable.has(name),
     };
   }
   const world = Object.fromEntries((Object.keys(watchedKinds) as WatchedName[]).map((name) => [name, watched(name)])) as World;
@@ -362,6 +366,7 @@ export async function fakePoolCluster(
     key,
     clock,
     supervisor,
+    unreadable,
     admission,
     put,
     remove,

@@ -261,6 +261,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
     poolClass: { state: 'ready', name: 'codex', compiled, digest },
     enabled: true,
     missingKinds: [],
+    unreadableKinds: [],
     epoch,
     demand: wantedBy(1),
     idleTtl: 900_000,
@@ -326,7 +327,7 @@ function served(o: PoolObservation): PoolObservation {
 export const wantedBy = (active: number): Demand => ({ ...unwantedSince(now), active, queued: active });
 /** Nobody wants the pool since then, which is on record. */
 export function unwantedSince(at: number): Demand {
-  return { active: 0, queued: 0, finalizing: 0, lastAt: at, recordedAt: at, seen: false };
+  return { active: 0, queued: 0, finalizing: 0, lastAt: at, recordedAt: at, seen: false, known: true };
 }
 
 /** Changes some members of an observation. */

@@ -56,6 +56,7 @@ export function controllerRules({
         rule('coordination.k8s.io', ['leases'], ['create']),
         rule('core.orka.ai', ['runtimepoolclasses'], ['list', 'watch']),
         rule('core.orka.ai', ['runtimepoolclasses/status'], ['patch']),
+        rule('events.k8s.io', ['events'], ['create', 'patch']),
         ...(tokenSecrets.length > 0 ? [rule('', ['secrets'], read, tokenSecrets)] : []),
       ],
     },

@@ -1,7 +1,7 @@
 import { finalizers } from '../../domain/labels.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { PoolDecision, PoolEffect } from './decision.js';
-import { demandToRecord } from './demand.js';
+import { demandToRecord, isUndemanded } from './demand.js';
 import { ending, isBeingDeleted } from './ending.js';
 import { ambiguous, degraded } from './intents.js';
 import type { PoolObservation } from './observation.js';
@@ -26,7 +26,7 @@ export function decide(o: PoolObservation, now: number): PoolDecision {
 function untilTimeDecides(o: PoolObservation, now: number): number {
   if (isUnwanted(o)) return Infinity;
   const held = heldReservations(o, now).map(({ expiresAt }) => Date.parse(expiresAt));
-  const idleAt = o.demand.active === 0 && held.length === 0 ? o.demand.lastAt + o.idleTtl : Infinity;
+  const idleAt = isUndemanded(o.demand) && held.length === 0 ? o.demand.lastAt + o.idleTtl : Infinity;
   return Math.min(...[...held, idleAt].map((at) => at - now).filter((left) => left > 0), Infinity);
 }
 
@@ -68,6 +68,13 @@ const twoInstances: PoolRule = (o) => {
   return { status: ambiguous(message), wait: laterLook };
 };
 
+/** What cannot be seen may still be there: nothing is made, ended or released until it can. */
+const unreadable: PoolRule = (o) => {
+  if (o.unreadableKinds.length === 0) return undefined;
+  const message = `the controller may not list ${o.unreadableKinds.join(', ')} in the runtime namespace`;
+  return { status: degraded(message, keepLive(o)), wait: laterLook };
+};
+
 const invalid: PoolRule = (o) =>
   o.problem && !isUnwanted(o) ? { status: degraded(describeFinding(o.problem)), wait: laterLook } : undefined;
 
@@ -88,7 +95,7 @@ const demanded: PoolRule = (o, now) => {
 
 /** Nobody asked for so long that the sandbox is given back. */
 const idle: PoolRule = (o, now) => {
-  if (isUnwanted(o) || o.demand.active > 0 || heldReservations(o, now).length > 0 || hostsSession(o)) return undefined;
+  if (isUnwanted(o) || !isUndemanded(o.demand) || heldReservations(o, now).length > 0 || hostsSession(o)) return undefined;
   return now - o.demand.lastAt >= o.idleTtl ? { effect: { do: 'scale-to-zero' } } : undefined;
 };
 
@@ -100,6 +107,7 @@ function hostsSession({ family, pool }: PoolObservation): boolean {
 const rules: readonly PoolRule[] = [
   released,
   unprotected,
+  unreadable,
   demanded,
   idle,
   foreign,

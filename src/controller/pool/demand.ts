@@ -15,6 +15,8 @@ export interface Demand {
   readonly recordedAt: number;
   /** This process saw somebody want it, and did not record since that this is over. */
   readonly seen: boolean;
+  /** `false`: the Tasks of the namespace cannot be read, so that there may be more of them, and none is no reason to end anything. */
+  readonly known: boolean;
 }
 
 /** Milliseconds for which nobody need say again that a pool is wanted. Source: workload.md §2.10. */
@@ -30,7 +32,7 @@ export function demandOnRecord({ metadata }: Pick<RuntimePool, 'metadata'>): num
 }
 
 /** Counts the Tasks of a pool. One that ended wants nothing, however early it ended. Source: workload.md §7.12. */
-export function demandOf(pool: RuntimePool, tasks: readonly Task[], seen: boolean): Demand {
+export function demandOf(pool: RuntimePool, tasks: readonly Task[], seen: boolean, known = true): Demand {
   const own = tasks.filter(
     (task) => task.metadata.namespace === pool.metadata.namespace && poolNameOf(task) === pool.metadata.name,
   );
@@ -45,6 +47,7 @@ export function demandOf(pool: RuntimePool, tasks: readonly Task[], seen: boolea
     lastAt: Math.max(recordedAt, ...own.flatMap(settledAt)),
     recordedAt,
     seen,
+    known,
   };
 }
 
@@ -52,12 +55,18 @@ export function demandOf(pool: RuntimePool, tasks: readonly Task[], seen: boolea
  * What should be on record and is not: while somebody wants the pool that it was wanted a minute ago at most, and once when that was over. A
  * Task that is deleted takes the time of its end along, so that this process says when it saw that.
  */
-export function demandToRecord({ active, lastAt, recordedAt, seen }: Demand, held: boolean, now: number): number | undefined {
+export function demandToRecord(demand: Demand, held: boolean, now: number): number | undefined {
+  const { active, lastAt, recordedAt, seen } = demand;
   if (active > 0) return isOutdated(recordedAt, now) ? now : undefined;
   // Who still has a slot is not done with it; and what somebody made unreadable is to stay.
-  if (held || Number.isNaN(recordedAt)) return undefined;
+  if (held || Number.isNaN(recordedAt) || !demand.known) return undefined;
   if (seen) return now;
   return lastAt > recordedAt ? lastAt : undefined;
+}
+
+/** It is known that no Task wants the pool. */
+export function isUndemanded({ active, known }: Demand): boolean {
+  return known && active === 0;
 }
 
 /** Name of the pool that a Task is for. */

@@ -5,6 +5,7 @@ import { describeFinding } from '../../lib/errors.js';
 import { isQuiescent } from '../../harness/introspection.js';
 import { instanceProblem } from './accept.js';
 import type { PoolDecision, RecycleCause, StatusIntent } from './decision.js';
+import { isUndemanded } from './demand.js';
 import { degraded, drainTimedOut, draining, quiescent, reasoned, stopped, stopping } from './intents.js';
 import type { PodView, PoolObservation } from './observation.js';
 import { endOf, goneSoon, recycled, startedAgain } from './recycle.js';
@@ -85,9 +86,9 @@ const gone: PoolRule = (o, now) => {
   // What many share is kept for the next.
   if (o.family === 'plain') return { status: stopped() };
   const atRest = recorded?.lifecycle === 'Stopped' && recorded.observedGeneration === o.pool.metadata.generation;
-  if (atRest && o.demand.active === 0 && idleFor >= 2 * o.idleTtl) return { status: stopped(), effect: { do: 'delete-pool' } };
+  if (atRest && isUndemanded(o.demand) && idleFor >= 2 * o.idleTtl) return { status: stopped(), effect: { do: 'delete-pool' } };
   const left = 2 * o.idleTtl - idleFor;
-  return { status: stopped(), ...(o.demand.active === 0 && left > 0 ? { wait: left } : {}) };
+  return { status: stopped(), ...(isUndemanded(o.demand) && left > 0 ? { wait: left } : {}) };
 };
 
 /** Workload first, then what isolated it, then the Secrets; the finalizer goes when nothing is left. */

@@ -19,6 +19,8 @@ export interface PoolObservation {
   readonly enabled: boolean;
   /** Kinds of the provider that the server does not know. */
   readonly missingKinds: readonly string[];
+  /** Kinds that a pool of its family is made of, and that cannot be listed: what is absent here may be there. */
+  readonly unreadableKinds: readonly string[];
   /** Epoch of this leadership. */
   readonly epoch: number;
   readonly demand: Demand;

@@ -16,8 +16,8 @@ import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import { classDigestOf, isMadeFrom } from '../classes.js';
 import type { Classes } from '../classes.js';
-import { poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
-import type { Watched, World } from '../world.js';
+import { childKinds, poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
+import type { Watched, WatchedName, World } from '../world.js';
 import { chainDiffers } from './chain.js';
 import { claimVerdict } from './claim-verdict.js';
 import { demandOf } from './demand.js';
@@ -91,8 +91,14 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     enabled: family === 'plain' || options.enabled,
     missingKinds:
       family === 'plain' ? [] : providerKinds.filter((name) => world[name].missing()).map((name) => watchedKinds[name].kind),
+    unreadableKinds: unreadableKinds(world, family),
     epoch,
-    demand: demandOf(pool, world.tasks.list() as unknown as readonly Task[], memory.wanted),
+    demand: demandOf(
+      pool,
+      world.tasks.list() as unknown as readonly Task[],
+      memory.wanted,
+      world.tasks.readable(labels.poolNamespace),
+    ),
     idleTtl: options.idleTtl,
     credentials,
     rendered,
@@ -138,6 +144,12 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     },
     recycling: { ...memory.recycling },
   };
+}
+
+function unreadableKinds(world: World, family: Family): readonly string[] {
+  const without: readonly WatchedName[] = family === 'plain' ? providerKinds : ['deployments'];
+  const names = childKinds.filter((name) => !without.includes(name) && !world[name].readable());
+  return names.map((name) => watchedKinds[name].kind);
 }
 
 export const labelsOf = remembered(({ metadata }: RuntimePool) => {

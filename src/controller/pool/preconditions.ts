@@ -1,3 +1,4 @@
+import { isUndemanded } from './demand.js';
 import { end, holdsTemplate, isBeingDeleted, isGone } from './ending.js';
 import { degraded, heldBack, stopping } from './intents.js';
 import { endOf, recycled } from './recycle.js';
@@ -20,7 +21,7 @@ export const classUnusable: PoolRule = (o, now) => {
   if (poolClass.state !== 'drifted' && poolClass.state !== 'outdated')
     return { status: degraded(poolClass.says, keepLive(o)), wait: laterLook };
   if (!isGone(o)) return end(o, now, { reason: 'runtime_pool_class_changed' });
-  const replaced = poolClass.state === 'outdated' || demand.active === 0;
+  const replaced = poolClass.state === 'outdated' || isUndemanded(demand);
   return { status: degraded(poolClass.says), ...(replaced ? { effect: { do: 'delete-pool' } } : {}) };
 };
 

@@ -76,6 +76,8 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       memories.delete(key);
       return (await sweep(options, key, undefined, signal)) ? { requeueAfter: watchedFor } : undefined;
     }
+    // What is known of it may be out of date for long: nothing is decided on that.
+    if (!options.world.pools.readable(pool.metadata.namespace)) return undefined;
     const memory = memoryOf(key);
     // A token that could not be used may have been mended.
     if (memory.token && 'says' in memory.token) memory.token = undefined;

@@ -1,4 +1,5 @@
 import type { PoolDecision } from './decision.js';
+import { isUndemanded } from './demand.js';
 import { isGone } from './ending.js';
 import { degraded, starting, timedOut } from './intents.js';
 import type { ClaimVerdict, PoolObservation } from './observation.js';
@@ -26,7 +27,9 @@ export const claimAbsent: PoolRule = (o, now) => {
   if (!isGone(o)) return goneSoon(o, `${whatOf(o)} of before is not gone yet`);
   // What was there for Tasks that are over is not made again for nobody. What many share stays warm until nobody has asked for long enough.
   if (o.family === 'workspace' && o.demand.active === 0 && heldReservations(o, now).length === 0)
-    return { effect: { do: 'scale-to-zero' } };
+    return isUndemanded(o.demand)
+      ? { effect: { do: 'scale-to-zero' } }
+      : { status: degraded('the controller may not list the Tasks that may want this pool'), wait: laterLook };
   const { count, at, because } = o.recycling;
   const next = at + backoff(count);
   if (next > now) {

@@ -5,7 +5,7 @@ import { poolKey } from '../../domain/names.js';
 import { get } from '../../kube/client.js';
 import type { KubeClient } from '../../kube/client.js';
 import { KubeError } from '../../kube/errors.js';
-import { poolLabelsOf } from '../world.js';
+import { childKinds, poolLabelsOf } from '../world.js';
 import type { Watched, World } from '../world.js';
 import { removeObjects } from './remove.js';
 
@@ -20,7 +20,7 @@ export interface SweepOptions {
  * only once that is gone. Whether the pool is really gone is asked of the server, since a watch may lag behind.
  *
  * @param poolUid of the pool that has the name now; what is its own stays
- * @returns whether something was left
+ * @returns whether something was left, or may have been
  */
 export async function sweep(
   options: SweepOptions,
@@ -28,6 +28,8 @@ export async function sweep(
   poolUid: string | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
+  // What cannot be seen may still be guarded by what would be removed.
+  if (!childKinds.every((name) => options.world[name].readable())) return true;
   const stage = leftOf(options, key, poolUid);
   if (!stage) return false;
   if (!(await areGone(options, key, new Set(stage.map(poolUidOf)), signal))) return false;

@@ -47,6 +47,14 @@ export function decide(o: TaskObservation, now: number): TaskDecision {
   return {};
 }
 
+/** A pool that cannot be seen may be there, with the session of this Task: nothing that depends on it is begun, or said to be over. */
+const unreadable: TaskRule = (o, now) => {
+  if (o.running || o.unreadableKinds.length === 0) return undefined;
+  if (o.task.metadata.deletionTimestamp !== undefined || isSettled(o.task) || mayHaveSent(o.task)) return {};
+  const because = `the controller may not list ${o.unreadableKinds.join(', ')} in namespace ${o.task.metadata.namespace ?? ''}`;
+  return late(o, now) ?? waiting(o, now, { because, reason: 'RightMissing' });
+};
+
 const deleted: TaskRule = (o, now) => {
   const { metadata, status } = o.task;
   if (metadata.deletionTimestamp === undefined) return undefined;
@@ -279,6 +287,7 @@ function full(o: TaskObservation, now: number): TaskDecision {
 const onItsWay: readonly string[] = ['Starting', 'Stopped'];
 
 const rules: readonly TaskRule[] = [
+  unreadable,
   deleted,
   atWork,
   settled,

@@ -12,6 +12,8 @@ import type { Quota } from './places.js';
 export interface TaskObservation {
   readonly task: Task;
   readonly hosting: Hosting;
+  /** Kinds of its namespace that decide about it and cannot be listed: what is absent here may be there. */
+  readonly unreadableKinds: readonly string[];
   /** `unread` = the watch does not know it; the server has not been asked. */
   readonly agent: Agent | 'unread' | undefined;
   /** Text of the Agent's `systemPrompt.configMapRef`. `absent` = it refers to none. */

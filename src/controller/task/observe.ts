@@ -10,10 +10,11 @@ import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
 import { poolNameOf } from '../pool/demand.js';
 import type { AuthMaterial } from '../pool/memory.js';
+import { watchedKinds } from '../world.js';
 import type { World } from '../world.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
-import { isSettled, mayHaveSent } from './observation.js';
+import { isBound, isSettled, mayHaveSent } from './observation.js';
 import { quotaOf } from './places.js';
 import type { StandingOf } from './places.js';
 
@@ -49,6 +50,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
   return {
     task,
     hosting,
+    unreadableKinds: unreadableKinds(world, namespace, task),
     agent,
     systemPrompt: systemPromptOf(agent, memory),
     poolClass: kind && classes.of(kind),
@@ -67,6 +69,12 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     lost: memory.running && isLost(world, task),
     leftSession: mayHaveLeftSession(task, memory) ? leftSession(options, task) : 'none',
   };
+}
+
+/** An Agent decides about a Task until it is bound. */
+function unreadableKinds(world: World, namespace: string, task: Task): readonly string[] {
+  const names = isBound(task) || isSettled(task) ? (['pools'] as const) : (['pools', 'agents'] as const);
+  return names.filter((name) => !world[name].readable(namespace)).map((name) => watchedKinds[name].kind);
 }
 
 /** Only who is queued itself, for an instance that takes work, has rivals. */
@@ -128,7 +136,7 @@ function frozenOf(task: Task, runtimeNamespace: string, memory: TaskMemory): Tas
 /** The Pod of a running attempt ended, or is not there any more. What is being deleted may still settle. */
 function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
   const [podUid] = status?.execution?.runtimeInstanceID?.split('.') ?? [];
-  if (podUid === undefined) return false;
+  if (podUid === undefined || !pods.readable()) return false;
   const pod = pods.list().find(({ metadata }) => metadata.uid === podUid);
   const phase = isObject(pod?.['status']) ? pod['status']['phase'] : undefined;
   return pod === undefined || phase === 'Failed' || phase === 'Succeeded';

@@ -73,6 +73,7 @@ describe('whatever is observed', () => {
     having({ pods: [pod, secondPod] }),
     having({ enabled: false }),
     having({ missingKinds: ['Sandbox'] }),
+    having({ unreadableKinds: ['Sandbox'] }),
     having({ problem: { at: 'RuntimePool a/b', allowed: 'another' } }),
     having({ poolClass: { state: 'drifted', says: 'it changed' } }),
     having({ poolClass: { state: 'invalid', says: 'it is invalid' } }),

@@ -205,6 +205,40 @@ group('guards that come before everything else (§7.2, §7.3)', () => {
       is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
     },
     {
+      row: 'while children cannot be listed, nothing is made or ended, and the fence is kept',
+      stage: 'serving',
+      changes: [having({ unreadableKinds: ['SandboxClaim'], claim: undefined, sandbox: undefined, pods: [] })],
+      is: { ...failed('keep'), ...later },
+    },
+    {
+      row: 'a deleted pool keeps its finalizer while children cannot be listed',
+      stage: 'serving',
+      changes: [gone, having({ unreadableKinds: ['Pod'], template: undefined, warmPool: undefined, remains: [] }), deleted],
+      is: { ...failed('keep'), ...later },
+    },
+    {
+      row: 'an idle time that is over ends no pool whose Tasks cannot be listed',
+      stage: 'serving',
+      changes: [having({ demand: { ...unwantedSince(now - 3_600_000), known: false } })],
+      is: said(decided('serving')),
+    },
+    {
+      row: 'a sandbox that is gone is not made again while its Tasks cannot be listed',
+      stage: 'pooled',
+      changes: [having({ demand: { ...unwantedSince(now), known: false } })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'a pool at rest is not deleted while its Tasks cannot be listed',
+      stage: 'pooled',
+      changes: [
+        unwanted,
+        withStatus({ lifecycle: 'Stopped', observedGeneration: 1 }),
+        having({ demand: { ...unwantedSince(now - 36_000_000), known: false } }),
+      ],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
+    },
+    {
       row: 'missing kinds of the provider are said',
       stage: 'protected',
       changes: [having({ missingKinds: ['SandboxClaim'] })],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RuntimePool, Task } from '../../../src/api/index.js';
-import { demandOf, demandToRecord } from '../../../src/controller/pool/demand.js';
+import { demandOf, demandToRecord, isUndemanded } from '../../../src/controller/pool/demand.js';
 import { annotationKeys } from '../../../src/domain/labels.js';
 import { at, boundTask, created, inState, newTask, poolOf, takenTask } from '../../support/controlled-task.js';
 
@@ -48,6 +48,12 @@ describe('the last demand', () => {
   test('is not known where nobody can read what is on record', () => {
     expect(demandOf(stamped('yesterday'), [over(5)], false).lastAt).toBeNaN();
   });
+});
+
+test('of Tasks that cannot be listed nothing is put on record, and that none is seen says nothing', () => {
+  const unknown = demandOf(pool, [], true, false);
+  expect([demandToRecord(unknown, false, created + 90_000), isUndemanded(unknown)]).toEqual([undefined, false]);
+  expect(isUndemanded(demandOf(pool, [], false))).toBe(true);
 });
 
 describe('on record comes', () => {

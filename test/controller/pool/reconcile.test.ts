@@ -300,6 +300,18 @@ describe('the end of a pool', () => {
     expect([...kinds.flatMap((kind) => cluster.objects(kind)), ...ownSecrets()]).toEqual([]);
   });
 
+  test('nothing is decided while pools of its namespace cannot be listed', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    deletePool();
+    cluster.unreadable.add('pools');
+    const before = cluster.sent.length;
+    expect(await controller.reconcile(cluster.key, new AbortController().signal)).toBeUndefined();
+    expect(cluster.sent.slice(before)).toEqual([]);
+    cluster.unreadable.clear();
+    await cluster.run(controller, () => cluster.pool() === undefined);
+  });
+
   test('deleted it waits for what somebody holds', async () => {
     const controller = cluster.start();
     await cluster.run(controller, isServing);
@@ -334,6 +346,17 @@ describe('the end of a pool', () => {
         'PodDisruptionBudget',
         'Secret',
       ]);
+    });
+
+    test('nothing of it is removed while a kind of its children cannot be listed', async () => {
+      await cluster.run(cluster.start(), isServing);
+      cluster.remove('RuntimePool', cluster.pool()!.metadata.name);
+      cluster.unreadable.add('claims');
+      const before = cluster.sent.length;
+      expect(await cluster.start().reconcile(cluster.key, new AbortController().signal)).toEqual({ requeueAfter: 1_000 });
+      expect(cluster.sent.slice(before)).toEqual([]);
+      cluster.unreadable.clear();
+      await cluster.run(cluster.start(), () => left().length === 0);
     });
 
     test('it is asked of the server whether it is really gone', async () => {

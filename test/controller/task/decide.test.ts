@@ -44,6 +44,51 @@ const with_ = (
   status: { ...pool.status, ...change },
 });
 
+describe('a Task whose pool cannot be seen', () => {
+  const blind = { unreadableKinds: ['RuntimePool'], pool: undefined, leftSession: 'gone' } as const;
+  const says = 'the controller may not list RuntimePool in namespace team-a';
+
+  test('says so, and waits until it can', () => {
+    const first = decide(served(blind), soon);
+    expect(first.effect).toEqual({ do: 'say', message: says, reason: 'RightMissing' });
+    const told = { ...bound.task, status: { ...bound.task.status, message: says } };
+    expect(verb(decide(served(blind, told), soon))).toBe('wait');
+  });
+
+  test('is over when its time is', () => {
+    expect(ending(decide(served(blind), created + 3_600_000))).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+  });
+
+  test.each<[string, Task]>([
+    ['whose prompt may have been sent is not said to be lost', inState(bound.task, { state: 'Running' })],
+    [
+      'that is settled does not record that its session is gone',
+      inState(bound.task, { state: 'Failed', outcome: 'Failed', runtimeSessionUID: 's' }),
+    ],
+    ['that is deleted keeps its finalizer', deleting(inState(bound.task, { state: 'Running' }))],
+  ])('%s', (_, task) => {
+    expect(verb(decide(served(blind, task), soon))).toBe('rest');
+  });
+
+  test('runs on in this process, and can be cancelled', () => {
+    expect(verb(decide(served({ ...blind, running: true }), soon))).toBe('rest');
+    expect(verb(decide(served({ ...blind, running: true }, deleting(bound.task)), soon))).toBe('cancel');
+  });
+
+  test('is not bound while Agents cannot be listed', () => {
+    const o = seen(takenTask(), { unreadableKinds: ['Agent'], agent: 'unread' });
+    expect(decide(o, soon).effect).toMatchObject({ do: 'say', reason: 'RightMissing' });
+  });
+});
+
+test('a Task is not refused while classes cannot be listed', () => {
+  const poolClass = { state: 'unreadable', says: 'the controller may not list RuntimePoolClasses' } as const;
+  expect(decide(seen(newTask(), { poolClass }), created + 3_000).effect).toMatchObject({
+    do: 'say',
+    message: `the class cannot be used: ${poolClass.says}`,
+  });
+});
+
 describe('a Task that is deleted', () => {
   const gone = deleting(bound.task);
 

@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { runController } from '../../src/controller/manager.js';
+import type { ControllerSettings } from '../../src/controller/settings.js';
+import { eventually } from '../support/eventually.js';
+import { fakeApi, forbid } from '../support/fake-api.js';
+import type { FakeApi, Received } from '../support/fake-api.js';
+import { fakeObjects } from '../support/fake-objects.js';
+import type { FakeObjects } from '../support/fake-objects.js';
+import { storedPool } from '../support/pool-observation.js';
+
+const poolsIn = (namespace: string) => `/apis/core.orka.ai/v1alpha1/namespaces/${namespace}/runtimepools`;
+const lease = '/apis/coordination.k8s.io/v1/namespaces/orka-system/leases';
+const portOf = (api: FakeApi) => Number(new URL(api.url).port);
+
+let api: FakeApi;
+let objects: FakeObjects;
+let running: Promise<number>;
+let probePort: number;
+/** Whether the server refuses a request for want of a right. */
+let refuses: (request: Received) => boolean;
+
+beforeEach(async () => {
+  process.env['ORKA_LOG_LEVEL'] = 'error';
+  objects = fakeObjects();
+  api = await fakeApi((request, response) => {
+    if (!refuses(request)) objects.answer(request, response);
+    else forbid(response, [request.query.has('watch') ? 'watch' : 'list', 'runtimepools', 'core.orka.ai', 'team-a']);
+  });
+  // A port that was free a moment ago.
+  const other = await fakeApi(() => undefined);
+  probePort = portOf(other);
+  await other.close();
+});
+afterEach(async () => {
+  process.emit('SIGTERM');
+  await running;
+  await api.close();
+  delete process.env['ORKA_LOG_LEVEL'];
+});
+
+function start(): void {
+  const settings: ControllerSettings = {
+    controllerNamespace: 'orka-system',
+    taskNamespaces: ['team-a', 'team-b'],
+    runtimeNamespace: 'orka-runtimes',
+    apiPort: 9090,
+    probePort,
+    idlePoolTtl: 900_000,
+    maxTasksPerNamespace: 0,
+    defaultProvider: '',
+    gates: { agentSandbox: true, workspaceDispatch: true },
+    version: 'test',
+  };
+  running = runController(settings, { server: api.url, credentials: () => ({}) });
+}
+
+/** Puts a pool that no controller has touched. */
+function putPool(namespace: string): void {
+  const { metadata, ...pool } = storedPool();
+  const { finalizers: _none, ...rest } = metadata;
+  objects.put(poolsIn(namespace), { ...pool, metadata: { ...rest, namespace } });
+}
+const isServed = (namespace: string) => (objects.list(poolsIn(namespace))[0]?.metadata.finalizers ?? []).length > 0;
+async function ask(path: string): Promise<string> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${probePort}${path}`);
+    return `${answer.status} ${await answer.text()}`;
+  } catch {
+    return '';
+  }
+}
+
+describe('a namespace whose pools may not be listed', () => {
+  const right = 'list runtimepools.core.orka.ai in namespace team-a';
+
+  test('keeps no other from being served, is reported, and is served once it may', async () => {
+    let granted = false;
+    refuses = ({ path }) => !granted && path === poolsIn('team-a');
+    putPool('team-a');
+    putPool('team-b');
+    start();
+    await eventually(() => isServed('team-b'));
+    expect(isServed('team-a')).toBe(false);
+    expect(await ask('/readyz')).toBe(`200 ok\nmay not ${right}\n`);
+    const series = 'orka_workspaces_missing_rights{verb="list",resource="runtimepools.core.orka.ai",namespace="team-a"} 1';
+    expect(await ask('/metrics')).toContain(series);
+    await eventually(() => objects.list('/apis/events.k8s.io/v1/namespaces/orka-system/events').length === 1);
+    expect(objects.list('/apis/events.k8s.io/v1/namespaces/orka-system/events')[0]).toMatchObject({
+      reason: 'RightMissing',
+      note: `the controller may not ${right}: apply the installation again`,
+      regarding: { kind: 'Lease', name: 'orka-workspaces-controller' },
+    });
+    granted = true;
+    await eventually(() => isServed('team-a'));
+    expect(await ask('/readyz')).toBe('200 ok\n');
+  });
+});
+
+test('a process that does not know yet what there is neither takes the Lease nor says that it is ready', async () => {
+  refuses = () => false;
+  let down = true;
+  const answer = objects.answer;
+  objects = {
+    ...objects,
+    answer: (request, response) => {
+      if (down && request.path === poolsIn('team-a')) response.writeHead(503).end('{}');
+      else answer(request, response);
+    },
+  };
+  start();
+  const tries = () => api.received.filter(({ path }) => path === poolsIn('team-a')).length;
+  await eventually(() => tries() >= 4);
+  expect([objects.list(lease), await ask('/readyz')]).toEqual([[], '503 not ready\n']);
+  down = false;
+  await eventually(() => objects.list(lease).length === 1);
+});
+
+test('without any epoch on record a process that can list neither pools nor Pods takes no Lease, and goes on trying', async () => {
+  let granted = false;
+  refuses = ({ path }) => !granted && (path === poolsIn('team-a') || path.endsWith('/orka-runtimes/pods'));
+  start();
+  const looks = () => api.received.filter(({ path }) => path.startsWith(lease)).length;
+  await eventually(() => looks() >= 2);
+  expect(objects.list(lease)).toEqual([]);
+  granted = true;
+  await eventually(() => objects.list(lease).length === 1);
+});
