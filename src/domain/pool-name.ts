@@ -16,6 +16,8 @@ export interface PlanIdentity {
     | undefined;
 }
 
+const ofSession = 'acp-ws-session-';
+
 /**
  * Name of the RuntimePool that hosts a plan.
  *
@@ -24,12 +26,17 @@ export interface PlanIdentity {
  */
 export function poolName({ providerKind, profileDigest, image, binding }: PlanIdentity): string {
   if (binding?.reusePolicy === 'session') {
-    return `acp-ws-session-${hash({ sessionUID: binding.sessionUID, workspaceSlot: binding.workspaceSlot })}`;
+    return `${ofSession}${hash({ sessionUID: binding.sessionUID, workspaceSlot: binding.workspaceSlot })}`;
   }
   const runtime = { profileDigest, runtimeImage: image };
   return binding
     ? `acp-ws-${providerKind}-${hash({ ...runtime, workspaceBindingDigest: binding.bindingDigest })}`
     : `acp-${providerKind}-${hash(runtime)}`;
+}
+
+/** A workspace pool of this name serves all Tasks of a Session; one of any other name serves one Task. */
+export function belongsToSession(poolName: string): boolean {
+  return poolName.startsWith(ofSession);
 }
 
 function hash(identity: Readonly<Record<string, string>>): string {

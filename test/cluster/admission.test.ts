@@ -83,7 +83,8 @@ const injection: readonly PatchOperation[] = [
   const removed = async (task: Task): Promise<void> => {
     const pool = await poolOf(task);
     await kubectl(['delete', 'tasks.core.orka.ai', task.metadata.name, '-n', namespace, '--timeout=60s']);
-    if (pool) await kubectl(['delete', 'runtimepools.core.orka.ai', pool.metadata.name, '-n', namespace, '--timeout=120s']);
+    const options = ['-n', namespace, '--ignore-not-found', '--timeout=120s'];
+    if (pool) await kubectl(['delete', 'runtimepools.core.orka.ai', pool.metadata.name, ...options]);
   };
 
   describe('a class that takes admission into account', () => {

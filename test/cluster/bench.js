@@ -98,7 +98,7 @@ async function runTask(kubectl, installation, timeline, name) {
   const asked = (await modelRequests(kubectl, installation.poolClass)).filter(({ path }) => path === '/v1/responses').at(-1);
   const pool = over.status.execution?.runtimePoolName ?? '';
   await kubectl(['delete', 'tasks.core.orka.ai', name, '-n', namespace, '--timeout=120s']);
-  await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--timeout=180s']);
+  await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--ignore-not-found', '--timeout=180s']);
   await eventually('nothing left of the Task', async () =>
     (await leftovers(kubectl, installation)).length === 0 ? true : undefined,
   );

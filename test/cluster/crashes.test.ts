@@ -153,16 +153,7 @@ const scenarios = {
   },
   life: {
     effects: [
-      ...[
-        'add-finalizer',
-        'read-credentials',
-        'drain',
-        'delete-claim',
-        'record-demand',
-        'scale-to-zero',
-        'delete-pool',
-        'remove',
-      ],
+      ...['add-finalizer', 'read-credentials', 'drain', 'delete-claim', 'scale-to-zero', 'delete-pool', 'remove'],
       ...['remove-finalizer', ...starting],
     ] as PoolEffectName[],
     serving: false,
@@ -216,7 +207,7 @@ const shortly = {
   probe: 'start',
   drain: 'rollout',
   remove: 'deletion',
-  'record-demand': 'life',
+  'record-demand': 'plain-life',
   'scale-to-zero': 'life',
   'delete-pool': 'life',
   'remove-finalizer': 'deletion',

@@ -110,6 +110,8 @@ async function runExample(info, kubectl, installation) {
   const said = (/** @type {readonly (string | undefined)[]} */ parts) => parts.filter(Boolean).join(' / ');
   const core = `/apis/core.orka.ai/v1alpha1/namespaces/${named.namespace}`;
   const { runtime } = installation.namespaces;
+  /** @type {ReturnType<typeof sandboxRows> | undefined} */
+  let rows;
   const watches = [
     watch(info, `${core}/tasks`, ({ type, object }) => {
       const { status } = /** @type {Task} */ (/** @type {unknown} */ (object));
@@ -119,6 +121,7 @@ async function runExample(info, kubectl, installation) {
       const { metadata, status } = /** @type {RuntimePool} */ (/** @type {unknown} */ (object));
       // It hosts one Task at a time: closed while it serves means taken.
       const taken = status?.lifecycle === 'Serving' && status.admissionState === 'Closed';
+      if (status?.lifecycle === 'Serving') rows ??= sandboxRows(kubectl, installation);
       const state = said([status?.lifecycle, taken ? 'taken by the Task' : status?.admissionState]);
       if (type !== 'DELETED')
         tell('pool', state === '' ? metadata.name : `${state}${last.has('pool') ? '' : ` (${metadata.name})`}`);
@@ -134,7 +137,7 @@ async function runExample(info, kubectl, installation) {
   try {
     await kubectl(['apply', '-f', exampleFile]);
     const task = await taskOver(kubectl, named, 240);
-    if (task.status?.phase === 'Succeeded') return task;
+    if (task.status?.phase === 'Succeeded') return { task, rows: (await rows) ?? [] };
     throw new Failure(`The Task ended as ${task.status?.phase}: ${task.status?.message ?? 'no message'}`);
   } finally {
     for (const one of watches) one.stop();
@@ -156,12 +159,21 @@ async function showAnswer(kubectl, installation, task) {
   if (answer !== marker) throw new Failure(`The answer is not ${marker}.`);
 }
 
-/** @param {Kubectl} kubectl @param {Installation} installation */
-async function showSandbox(kubectl, installation) {
+/**
+ * What is around a sandbox, for whoever reads along. It ends with its Task, so that this is asked for while it is there.
+ *
+ * @param {Kubectl} kubectl
+ * @param {Installation} installation
+ */
+async function sandboxRows(kubectl, installation) {
   const { runtime } = installation.namespaces;
-  const rows = (await leftovers(kubectl, installation))
-    .filter(({ metadata }) => metadata.namespace === runtime)
-    .map(({ kind, metadata }) => [kind, metadata.name]);
+  const found = await leftovers(kubectl, installation);
+  return found.filter(({ metadata }) => metadata.namespace === runtime).map(({ kind, metadata }) => [kind, metadata.name]);
+}
+
+/** @param {Kubectl} kubectl @param {Installation} installation @param {readonly (readonly string[])[]} rows */
+async function showSandbox(kubectl, installation, rows) {
+  const { runtime } = installation.namespaces;
   show(table(rows));
   const canRead = await kubectl(['auth', 'can-i', 'get', 'secrets', '-n', runtime, `--as=${provider}`]).catch(() => 'no');
   show(`May the sandbox provider read Secrets there? ${canRead.trim()}`);
@@ -169,21 +181,22 @@ async function showSandbox(kubectl, installation) {
 
 /** @param {Kubectl} kubectl @param {Installation} installation @param {Task} task */
 async function takeAway(kubectl, installation, task) {
+  const { runtime } = installation.namespaces;
   const pool = task.status?.execution?.runtimePoolName ?? '';
+  await step('the sandbox has ended with its Task', () =>
+    eventually(
+      'an empty runtime namespace',
+      async () => ((await sandboxRows(kubectl, installation)).length === 0 ? true : undefined),
+      120,
+    ),
+  );
+  show(`${runtime}: no claim, sandbox, Pod, template, warm pool, Service, policy or Secret; no RuntimePool ${pool}`);
   await step(`kubectl delete task ${named.name}`, () =>
     kubectl(['delete', 'tasks.core.orka.ai', named.name, '-n', named.namespace, '--timeout=120s']),
   );
-  await step(`kubectl delete runtimepool ${pool}`, () =>
-    kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', named.namespace, '--timeout=180s']),
-  );
   await step('nothing is left', () =>
-    eventually(
-      'an empty runtime namespace',
-      async () => ((await leftovers(kubectl, installation)).length === 0 ? true : undefined),
-      30,
-    ),
+    eventually('nothing', async () => ((await leftovers(kubectl, installation)).length === 0 ? true : undefined), 30),
   );
-  show(`${installation.namespaces.runtime}: no claim, sandbox, Pod, template, warm pool, Service, policy or Secret`);
   show(`${named.namespace}: no snapshot, no result`);
 }
 
@@ -212,15 +225,15 @@ async function main() {
     const on = await synthesize({ gates: true });
     await step('gates: {agentSandbox: true, workspaceDispatch: true}', () => install(kubectl, on)).finally(on.forget);
     show(`kubectl apply -f examples/${path.basename(exampleFile)}`);
-    const task = await step('the Task is over', () => runExample(info, kubectl, on));
+    const { task, rows } = await step('the Task is over', () => runExample(info, kubectl, on));
 
     chapter('4. The answer');
     await showAnswer(kubectl, on, task);
 
     chapter('5. What there is around the sandbox');
-    await showSandbox(kubectl, on);
+    await showSandbox(kubectl, on, rows);
 
-    chapter('6. Task and pool are deleted');
+    chapter('6. The pool goes by itself, and the Task is deleted');
     await takeAway(kubectl, on, task);
     if (keep) {
       show(

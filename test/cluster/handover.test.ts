@@ -80,7 +80,7 @@ async function handedOver(round: number): Promise<void> {
   after(tasks.at(-1)?.status?.phase ?? 'over');
   const pool = tasks.at(-1)?.metadata.labels?.[labelKeys.taskPool] ?? '';
   await kubectl(['delete', 'tasks.core.orka.ai', name, '-n', namespace, '--timeout=60s']);
-  await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--wait=false']);
+  await kubectl(['delete', 'runtimepools.core.orka.ai', pool, '-n', namespace, '--ignore-not-found', '--wait=false']);
   await eventually('a standby', async () => {
     const { restarts } = await controllerState(product);
     const names = Object.keys(restarts);

@@ -351,11 +351,11 @@ onThisMachine('while the kinds of the provider are not installed', () => {
   beforeAll(async () => {
     const after = stopwatch('kinds deleted');
     await demand(before);
-    await explained(product, () => taskOver(kubectl, { name: before, namespace }, recovery));
     const first = await poolNameOf(before);
-    // A pool that nobody wants says nothing of what it would need.
-    const pool = await readPool(kubectl, { name: first, namespace });
-    await applyAll([waiting.task(`${before}-waits`, pool!)]);
+    // Without another Task that wants it the pool would end with its own.
+    const pool = await eventually(`RuntimePool ${first}`, () => readPool(kubectl, { name: first, namespace }));
+    await applyAll([waiting.task(`${before}-waits`, pool)]);
+    await explained(product, () => taskOver(kubectl, { name: before, namespace }, recovery));
     let second = '';
     await during(kindsDeleted, async () => {
       deletedAt = Date.now();

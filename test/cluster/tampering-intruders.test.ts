@@ -345,8 +345,7 @@ describe('a second Pod that is ready and has all labels of a pool', () => {
     'does not keep anybody from ending the pool: $what',
     async ({ what, name }) => {
       await explained(product, async () => {
-        const one = await demand(product, chronicle, name);
-        await taskOver(kubectl, one.task.metadata, 240);
+        const one = await serve(product, chronicle, name);
         await double(one, name);
         await says(one.pool, name);
         const { metadata } = one.pool;

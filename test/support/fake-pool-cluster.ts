@@ -12,6 +12,7 @@ import type { Digest } from '../../src/domain/digests.js';
 import type { Capabilities, Status } from '../../src/harness/introspection.js';
 import type { KubeClient } from '../../src/kube/client.js';
 import type { Clock } from '../../src/kube/clock.js';
+import type { KubeEvent } from '../../src/kube/events.js';
 import { KubeError } from '../../src/kube/errors.js';
 import type { KubeErrorCode } from '../../src/kube/errors.js';
 import type { KubeRequest } from '../../src/kube/transport.js';
@@ -42,6 +43,7 @@ export interface Sent {
  */
 export interface FakePoolCluster {
   readonly sent: readonly Sent[];
+  readonly events: readonly KubeEvent[];
   readonly pool: () => RuntimePool | undefined;
   readonly objects: (kind: string) => readonly Manifest[];
   readonly put: (object: Manifest) => Manifest;
@@ -98,6 +100,7 @@ export async function fakePoolCluster(
   const objects = new Map<string, Manifest>();
   const sent: Sent[] = [];
   const unreadable = new Set<WatchedName>();
+  const events: KubeEvent[] = [];
   const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
   const admission: FakePoolCluster['admission'] = { mutate: (pod) => pod };
   let version = 100;
@@ -363,6 +366,7 @@ export async function fakePoolCluster(
 
   return {
     sent,
+    events,
     key,
     clock,
     supervisor,
@@ -387,7 +391,7 @@ export async function fakePoolCluster(
         clock,
         enabled: true,
         idleTtl: 900_000,
-        record: () => undefined,
+        record: (event) => events.push(event),
         signals: { status: () => undefined, effect: onEffect, attested: () => undefined },
       }),
     run: async (reconciler, until, most = 60) => {

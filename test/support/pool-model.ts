@@ -139,6 +139,7 @@ function performed(o: PoolObservation, effect: PoolEffect, now: number): PoolObs
     case 'remove':
       return without(o, effect.objects);
     case 'scale-to-zero':
+      if (effect.instead) return { ...o, neighbours: [] };
       return { ...o, pool: { ...o.pool, spec: { ...spec, desiredReplicas: 0 } } };
     case 'delete-pool':
       return pool({ deletionTimestamp: new Date(now).toISOString() });

@@ -257,6 +257,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
   const base: PoolObservation = {
     pool: { ...pool, metadata: named },
     family: 'workspace',
+    ofOneTask: true,
     problem: undefined,
     poolClass: { state: 'ready', name: 'codex', compiled, digest },
     enabled: true,
@@ -304,6 +305,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
       authenticated: reached('credentialed') ? 'ready' : 'unread',
       probe: reached('probed') ? probed() : undefined,
     },
+    neighbours: [],
     recycling: { count: 0, at: 0, because: '' },
   };
   return changes.reduce((o, change) => change(o), reached('serving') ? served(base) : base);
@@ -353,6 +355,8 @@ export const withTemplate =
   (change: Partial<NonNullable<PoolObservation['template']>>): Change =>
   (o) => ({ ...o, template: o.template && { ...o.template, ...change } });
 
+/** A workspace that the Tasks of a Session share. */
+export const ofSession: Change = having({ ofOneTask: false });
 /** Scaled to zero. */
 export const unwanted: Change = (o) => ({ ...o, pool: { ...o.pool, spec: { ...o.pool.spec, desiredReplicas: 0 } } });
 export const deleted: Change = (o) => ({
@@ -398,6 +402,7 @@ export const plainClaim = stored(atOne, 'deployment-uid');
 export const plain: Change = (o) => ({
   ...o,
   family: 'plain',
+  ofOneTask: false,
   rendered: o.rendered && {
     ...plainRendered,
     templateRevision: o.rendered === rendered ? plainRendered.templateRevision : o.rendered.templateRevision,

@@ -130,7 +130,7 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
       memory.wanted = o.demand.active > 0;
       return 'again';
     case 'scale-to-zero':
-      await patchPool(work, { spec: { desiredReplicas: 0 } });
+      await patchPool(work, { spec: { desiredReplicas: 0 } }, effect.instead?.pool);
       return 'again';
     case 'delete-pool':
       await deletePool(work);

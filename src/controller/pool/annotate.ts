@@ -7,7 +7,7 @@ export async function annotatePool(work: PoolWork, annotations: Readonly<Record<
   await patchPool(work, { metadata: { annotations } });
 }
 
-/** Changes the main object of the pool. */
-export async function patchPool({ o, options, signal }: PoolWork, change: JsonObject): Promise<void> {
-  await patchWatched(options.client, options.world.pools, o.pool, change, { manager: options.statusManager, signal });
+/** Changes the main object of the pool, or of another one. */
+export async function patchPool({ o, options, signal }: PoolWork, change: JsonObject, pool = o.pool): Promise<void> {
+  await patchWatched(options.client, options.world.pools, pool, change, { manager: options.statusManager, signal });
 }

@@ -5,7 +5,7 @@ import { demandToRecord, isUndemanded } from './demand.js';
 import { ending, isBeingDeleted } from './ending.js';
 import { ambiguous, degraded } from './intents.js';
 import type { PoolObservation } from './observation.js';
-import { firstOf, heldReservations, isUnwanted, keepLive, laterLook } from './rule.js';
+import { firstOf, heldReservations, isIdle, isUnwanted, keepLive, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
 import { isolationBroken } from './preconditions.js';
 import { endOf } from './recycle.js';
@@ -88,21 +88,17 @@ const kindsMissing: PoolRule = (o) =>
 
 /** Before it is asked how long nobody wanted it. Source: workload.md §2.10, §7.12. */
 const demanded: PoolRule = (o, now) => {
-  if (isBeingDeleted(o)) return undefined;
+  // The end of demand for a pool of one Task starts no idle time.
+  if (isBeingDeleted(o) || (o.ofOneTask && o.demand.active === 0)) return undefined;
   const at = demandToRecord(o.demand, heldReservations(o, now).length > 0, now);
   return at === undefined ? undefined : { effect: { do: 'record-demand', at } };
 };
 
-/** Nobody asked for so long that the sandbox is given back. */
+/** A pool of one Task ends with that Task; one that many share stays warm for the idle time. Source: workload.md §7.12. */
 const idle: PoolRule = (o, now) => {
-  if (isUnwanted(o) || !isUndemanded(o.demand) || heldReservations(o, now).length > 0 || hostsSession(o)) return undefined;
-  return now - o.demand.lastAt >= o.idleTtl ? { effect: { do: 'scale-to-zero' } } : undefined;
+  if (isUnwanted(o) || !isIdle(o, now)) return undefined;
+  return o.ofOneTask || now - o.demand.lastAt >= o.idleTtl ? { effect: { do: 'scale-to-zero' } } : undefined;
 };
-
-/** What others may come back to. A sandbox is kept by its Task alone. Source: workload.md §7.12. */
-function hostsSession({ family, pool }: PoolObservation): boolean {
-  return family === 'plain' && (pool.status?.capacity?.residentSessions ?? 0) > 0;
-}
 
 const rules: readonly PoolRule[] = [
   released,

@@ -1,4 +1,4 @@
-import type { ActiveInstance, AdmissionState, Condition, Manifest, PoolLifecycle } from '../../api/index.js';
+import type { ActiveInstance, AdmissionState, Condition, Manifest, PoolLifecycle, RuntimePool } from '../../api/index.js';
 import type { PodView } from './observation.js';
 
 export const poolConditions = ['AdmissionReady', 'PodSecurityReady', 'QuotaReady', 'SchedulingReady', 'RolloutReady'] as const;
@@ -97,7 +97,8 @@ export type PoolEffect =
   | { readonly do: 'remove'; readonly objects: readonly Manifest[] }
   /** That it is wanted, or until when it was; in milliseconds since 1970. */
   | { readonly do: 'record-demand'; readonly at: number }
-  | { readonly do: 'scale-to-zero' }
+  /** `instead`: another pool, which is idle, and why. */
+  | { readonly do: 'scale-to-zero'; readonly instead?: { readonly pool: RuntimePool; readonly because: string } }
   | { readonly do: 'delete-pool' }
   | { readonly do: 'remove-finalizer' };
 

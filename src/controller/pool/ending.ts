@@ -81,13 +81,12 @@ function takesTooLong(o: PoolObservation, now: number): boolean {
 const gone: PoolRule = (o, now) => {
   if (!isGone(o)) return undefined;
   if (isBeingDeleted(o)) return finalized(o);
-  const idleFor = now - o.demand.lastAt;
-  const recorded = o.pool.status;
   // What many share is kept for the next.
   if (o.family === 'plain') return { status: stopped() };
+  const recorded = o.pool.status;
   const atRest = recorded?.lifecycle === 'Stopped' && recorded.observedGeneration === o.pool.metadata.generation;
-  if (atRest && isUndemanded(o.demand) && idleFor >= 2 * o.idleTtl) return { status: stopped(), effect: { do: 'delete-pool' } };
-  const left = 2 * o.idleTtl - idleFor;
+  const left = o.ofOneTask ? 0 : o.demand.lastAt + 2 * o.idleTtl - now;
+  if (atRest && isUndemanded(o.demand) && left <= 0) return { status: stopped(), effect: { do: 'delete-pool' } };
   return { status: stopped(), ...(isUndemanded(o.demand) && left > 0 ? { wait: left } : {}) };
 };
 

@@ -11,6 +11,8 @@ import type { Demand } from './demand.js';
 export interface PoolObservation {
   readonly pool: RuntimePool;
   readonly family: Family;
+  /** Only one Task ever uses it: it ends with that Task, and the idle time is not for it. */
+  readonly ofOneTask: boolean;
   /** Why the pool cannot be run at all. */
   readonly problem: Finding | undefined;
   /** `outdated`: the class can be used, but the pool was made from it as it was before. */
@@ -51,7 +53,15 @@ export interface PoolObservation {
   readonly remains: readonly Manifest[];
   readonly recorded: RecordedState;
   readonly known: KnownOfInstance;
+  /** Other pools, while a Pod of this one cannot be scheduled; otherwise none. */
+  readonly neighbours: readonly Neighbour[];
   readonly recycling: { readonly count: number; readonly at: number; readonly because: string };
+}
+
+/** Another pool of the installation, which may have the room that a Pod needs. */
+export interface Neighbour extends Pick<PoolObservation, 'pool' | 'family' | 'ofOneTask' | 'demand'> {
+  /** A Pod of it is on a node. */
+  readonly placed: boolean;
 }
 
 /** Private Secrets of the current epoch, and the token of the provider proxy. Values are never here. */
@@ -115,6 +125,8 @@ export interface PodView {
   readonly containerId: string | undefined;
   /** A reason that does not pass by itself soon: `ErrImagePull`, `CrashLoopBackOff` … */
   readonly waiting: string | undefined;
+  /** Where it runs, or is about to. */
+  readonly node: string | undefined;
   readonly unschedulable: { readonly reason: string; readonly message: string } | undefined;
   readonly identity: DeployedIdentity | undefined;
 }

@@ -7,6 +7,8 @@ import type { Family } from '../../domain/plan.js';
 import { authSuffixOf, baseName, policyNames, poolKey, providerSuffixOf, workspaceNames } from '../../domain/names.js';
 import { classProblem, poolProblem } from '../../domain/pool-problem.js';
 import { podTemplateAt } from '../../constructs/template-revision.js';
+import { belongsToSession } from '../../domain/pool-name.js';
+import { keyOf } from '../../kube/store.js';
 import { canonicalJson } from '../../lib/canonical-json.js';
 import { isObject, valueAt } from '../../lib/json.js';
 import { computedFrom, remembered } from '../../lib/remember.js';
@@ -16,7 +18,7 @@ import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import { classDigestOf, isMadeFrom } from '../classes.js';
 import type { Classes } from '../classes.js';
-import { childKinds, poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
+import { childKinds, poolLabelsOf, poolOf, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, WatchedName, World } from '../world.js';
 import { chainDiffers } from './chain.js';
 import { claimVerdict } from './claim-verdict.js';
@@ -27,12 +29,14 @@ import type {
   ClaimView,
   CredentialsState,
   IsolationObject,
+  Neighbour,
   PodView,
   PoolObservation,
   RecordedState,
   TemplateView,
 } from './observation.js';
 import { holdsTemplate } from './ending.js';
+import { lacksNode } from './room.js';
 import { deploymentAsClaim, mountedCredentials, outlived, unmounted } from './plain.js';
 import { podView } from './pod-view.js';
 
@@ -60,7 +64,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   const poolClass = classOf(pool, classes);
   const compiled = poolClass.state === 'ready' ? poolClass.compiled : undefined;
   const tokenVersion = compiled && options.tokenVersion(compiled.spec.providerProxy.tokenSecretRef.name);
-  const family = pool.spec.executionWorkspace ? 'workspace' : 'plain';
+  const { family } = kindOf(pool);
   const ownSecret = (name: string) => {
     const found = world.secrets.get(at(name));
     return found && own(found) ? found : undefined;
@@ -84,7 +88,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   const pod = pods.find(({ uid }) => uid === attested);
   return {
     pool,
-    family,
+    ...kindOf(pool),
     problem: problemOf(pool) ?? (compiled && namespaceProblem(pool, runtimeNamespace, compiled.spec)),
     poolClass,
     // The provider has no part in a plain pool.
@@ -142,6 +146,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
       authenticated: authenticated(pool, pods, memory),
       probe: memory.probe,
     },
+    neighbours: lacksNode(pods) ? neighboursOf(world, key) : [],
     recycling: { ...memory.recycling },
   };
 }
@@ -150,6 +155,24 @@ function unreadableKinds(world: World, family: Family): readonly string[] {
   const without: readonly WatchedName[] = family === 'plain' ? providerKinds : ['deployments'];
   const names = childKinds.filter((name) => !without.includes(name) && !world[name].readable());
   return names.map((name) => watchedKinds[name].kind);
+}
+
+/** What a pool is, and who uses it. */
+function kindOf({ metadata, spec }: RuntimePool): Pick<PoolObservation, 'family' | 'ofOneTask'> {
+  const family = spec.executionWorkspace ? 'workspace' : 'plain';
+  return { family, ofOneTask: family === 'workspace' && !belongsToSession(metadata.name) };
+}
+
+function neighboursOf(world: World, key: string): readonly Neighbour[] {
+  const placed = new Set(world.pods.list().flatMap((pod) => (viewOf(pod).node === undefined ? [] : (poolOf(pod) ?? []))));
+  const others = (world.pools.list() as unknown as readonly RuntimePool[]).filter((pool) => keyOf(pool) !== key);
+  const tasks = world.tasks.list() as unknown as readonly Task[];
+  return others.map((pool) => ({
+    pool,
+    ...kindOf(pool),
+    demand: demandOf(pool, tasks, false, world.tasks.readable(pool.metadata.namespace)),
+    placed: placed.has(keyOf(pool)),
+  }));
 }
 
 export const labelsOf = remembered(({ metadata }: RuntimePool) => {

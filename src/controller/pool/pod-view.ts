@@ -1,5 +1,6 @@
 import type { Manifest } from '../../api/index.js';
 import { deployedIdentity, supervisorContainer } from '../../domain/deployed.js';
+import { isObject } from '../../lib/json.js';
 import type { PodView } from './observation.js';
 
 interface ContainerStatus {
@@ -55,10 +56,16 @@ export function podView(pod: Manifest): PodView {
     ready: !deleting && phase === 'Running' && conditions.some(({ type, status }) => type === 'Ready' && status === 'True'),
     containerId: containerStatuses.find(({ name }) => name === supervisorContainer)?.containerID,
     waiting: waiting.find((reason) => reason !== undefined && stuck.includes(reason)),
+    node: nodeOf(pod),
     unschedulable:
       scheduled?.status === 'False'
         ? { reason: scheduled.reason ?? 'SchedulingFailed', message: scheduled.message ?? '' }
         : undefined,
     identity: deployedIdentity(pod),
   };
+}
+
+function nodeOf({ spec }: Manifest): string | undefined {
+  const name = isObject(spec) ? spec['nodeName'] : undefined;
+  return typeof name === 'string' && name !== '' ? name : undefined;
 }

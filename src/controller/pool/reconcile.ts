@@ -134,6 +134,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       if (effect.do === 'attest') signals.attested(resultOf(memory));
       const ends = effect.do === 'delete-claim' || effect.do === 'stop-workload';
       if (ends && effect.cause !== 'planned' && isDeleting(memory, effect.claim)) tellEnded(work.o.pool, effect.because);
+      if (effect.do === 'scale-to-zero' && effect.instead) tellRoom(effect.instead);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
     } catch (error) {
@@ -189,6 +190,11 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       ? ['SandboxEnded', 'DeleteClaim']
       : ['InstanceEnded', 'ScaleDeployment'];
     options.record({ regarding, type: 'Warning', reason, action, note: because });
+  }
+
+  function tellRoom({ pool, because }: { readonly pool: RuntimePool; readonly because: string }): void {
+    const regarding = pool as unknown as Manifest;
+    options.record({ regarding, type: 'Normal', reason: 'RoomNeeded', action: 'ScaleToZero', note: because });
   }
 
   /** What was refused is said; what is only out of date is looked at again. */

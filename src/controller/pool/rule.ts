@@ -1,6 +1,7 @@
 import type { PoolReservation } from '../../api/index.js';
 import type { Family } from '../../domain/plan.js';
 import type { PoolDecision, StatusIntent } from './decision.js';
+import { isUndemanded } from './demand.js';
 import type { PodView, PoolObservation } from './observation.js';
 
 /** A row of a table: what to do in one situation; `undefined` = this is another situation. */
@@ -10,13 +11,20 @@ export type PoolRule = (o: PoolObservation, now: number) => PoolDecision | undef
 export const laterLook = 10_000;
 
 /** Scaled to zero, or being deleted. */
-export function isUnwanted({ pool }: PoolObservation): boolean {
+export function isUnwanted({ pool }: Pick<PoolObservation, 'pool'>): boolean {
   return pool.metadata.deletionTimestamp !== undefined || (pool.spec.desiredReplicas ?? 0) === 0;
 }
 
 /** Slots of Tasks that use the instance, or are about to. */
-export function heldReservations({ pool }: PoolObservation, now: number): readonly PoolReservation[] {
+export function heldReservations({ pool }: Pick<PoolObservation, 'pool'>, now: number): readonly PoolReservation[] {
   return (pool.status?.capacity?.reservations ?? []).filter(({ expiresAt }) => Date.parse(expiresAt) > now);
+}
+
+/** No Task wants it, none has a slot, and it hosts nothing that a Task may come back to. Source: workload.md §7.12. */
+export function isIdle(o: Pick<PoolObservation, 'pool' | 'family' | 'demand'>, now: number): boolean {
+  // A session in a sandbox is kept by its Task alone.
+  const hostsSession = o.family === 'plain' && (o.pool.status?.capacity?.residentSessions ?? 0) > 0;
+  return isUndemanded(o.demand) && heldReservations(o, now).length === 0 && !hostsSession;
 }
 
 /** The one Pod that may be an instance: it has an address and nobody ends it. */

@@ -6,6 +6,7 @@ import type { ClaimVerdict, PoolObservation } from './observation.js';
 import { backoff, goneSoon, recycled } from './recycle.js';
 import { candidate, coldStartTimeout, heldReservations, keepLive, keepSame, laterLook, whatOf } from './rule.js';
 import type { PoolRule } from './rule.js';
+import { makeRoom } from './room.js';
 
 /** From a claim to a Pod that has an address. Source: workload.md §7.3–7.4. */
 
@@ -13,6 +14,8 @@ import type { PoolRule } from './rule.js';
 const unseenFor = 5_000;
 /** Milliseconds that the provider has for what a quota or an admission forbids; its own next try may be a quarter of an hour away. */
 const blockedFor = 15_000;
+/** Milliseconds until it is looked again whether the room that another pool gave was enough. */
+const roomLook = 2_000;
 
 export const claimGoing: PoolRule = (o) => (o.claim?.deleting ? goneSoon(o, `${whatOf(o)} is being deleted`) : undefined);
 
@@ -91,10 +94,9 @@ export const coldStart: PoolRule = (o, now) => {
   const unscheduled = o.pods.find((one) => one.unschedulable)?.unschedulable;
   if (unscheduled) {
     const { reason, message } = unscheduled;
-    return {
-      status: degraded(`the Pod cannot be scheduled: ${message}`, 'none', { status: 'False', reason, message }),
-      wait: laterLook,
-    };
+    const status = degraded(`the Pod cannot be scheduled: ${message}`, 'none', { status: 'False', reason, message });
+    const effect = makeRoom(o, now);
+    return effect ? { status, effect } : { status, wait: o.neighbours.length > 0 ? roomLook : laterLook };
   }
   if (o.pool.status?.activeInstance && o.pods.some(({ uid }) => uid === o.pool.status?.activeInstance?.podUID))
     return { status: degraded('the Pod of the instance is not ready', 'keep'), wait: laterLook };

@@ -97,6 +97,19 @@ export const taskOver = (kubectl, named, seconds) =>
   );
 
 /**
+ * Name of the pool of a Task, which is known before there is the pool.
+ *
+ * @param {Kubectl} kubectl
+ * @param {Named} named the Task
+ * @returns {Promise<string>}
+ */
+export const poolNameOf = (kubectl, named) =>
+  eventually(
+    `a pool for Task ${named.name}`,
+    async () => (await readTask(kubectl, named))?.metadata.labels?.['orka.ai/runtime-pool'],
+  );
+
+/**
  * The pool of a Task once it serves.
  *
  * @param {Kubectl} kubectl

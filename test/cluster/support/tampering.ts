@@ -8,7 +8,7 @@ import type { Chronicle } from './chronicle.js';
 import { eventOf } from './chronicle.js';
 import { eventually, kube, kubectl } from './cluster.js';
 import { credentialsIn } from './leaks.js';
-import { applyObjects, example, readPool, readTask, taskLike } from './first-task.js';
+import { applyObjects, example, poolNameOf, readPool, readTask, taskLike } from './first-task.js';
 import { controllerLog } from './installed.js';
 import type { Installed } from './installed.js';
 
@@ -145,7 +145,7 @@ export const waiting = {
       spec: { ...example.agent.spec, runtime: { ...example.agent.spec.runtime, type: 'claude' } },
     },
   ],
-  task: (name: string, pool: RuntimePool): Manifest => {
+  task: (name: string, pool: { readonly metadata: { readonly name: string } }): Manifest => {
     const task = taskLike(name, { agentRef: { name: 'waits-for-a-class' } });
     return {
       ...task,
@@ -153,6 +153,21 @@ export const waiting = {
     };
   },
 };
+
+/**
+ * Lets another Task want the pool of a Task that was just applied, so that the pool stays when its own Task is over.
+ * @returns what ends that
+ */
+export async function keepPoolOf(product: Installed, { metadata }: Pick<Task, 'metadata'>): Promise<() => Promise<void>> {
+  const wanting = `${metadata.name}-waits`;
+  await applyObjects(kubectl, waiting.objects(product));
+  await applyObjects(kubectl, [waiting.task(wanting, { metadata: { name: await poolNameOf(kubectl, metadata) } })]);
+  return async () => {
+    await kubectl(['delete', 'tasks.core.orka.ai', wanting, '-n', taskNamespace, '--timeout=60s']);
+    for (const object of waiting.objects(product))
+      await kubectl(['delete', object.kind, object.metadata.name, '-n', object.metadata.namespace ?? '']);
+  };
+}
 
 /** A pool that serves, takes work, and is wanted. */
 export interface Serving extends Demanded {

@@ -12,6 +12,7 @@ import { stopwatch } from './evidence.js';
 import { applyObjects, example, plainTaskLike, poolServing, readPool, taskLike, taskOver } from './first-task.js';
 import { leftovers } from './installation.js';
 import type { Installed } from './installed.js';
+import { keepPoolOf } from './tampering.js';
 
 const { namespace = '' } = example.task.metadata;
 /** The Agent keeps its system prompt in a ConfigMap. */
@@ -32,8 +33,8 @@ const hopeless = taskLike('whole-life-hopeless', { agentRef: { name: 'whole-life
 
 /**
  * What happens: a Task for an Agent that is not there is refused; an Agent with a system prompt of its own and a Task for it, which somebody else writes to all the time; another controller
- * takes over while the sandbox starts; the Task succeeds; the idle pool is tampered with, in each kind of object, and repaired; a controller
- * with a short `idlePoolTtl` takes over, ends the sandbox, and deletes the pool; the Task is deleted, and nothing is left.
+ * takes over while the sandbox starts; the Task succeeds; its pool, which another Task wants, is tampered with, in each kind of object, and repaired; another
+ * controller takes over; the pool is not wanted any more and goes; the Task is deleted, and nothing is left.
  *
  * @returns the Task as it ended
  */
@@ -46,7 +47,8 @@ export async function wholeLife(product: Installed): Promise<Task> {
   await sharedLife();
   tell('a Task without a workspace is over, and its pool deleted');
   const quiet = disturbed(wanted);
-  await eventually('a claim', async () => ((await of(product, 'sandboxclaims')).length > 0 ? true : undefined)).finally(quiet);
+  const claimed = async () => ((await of(product, 'sandboxclaims')).length > 0 ? true : undefined);
+  const [letGo] = await Promise.all([keepPoolOf(product, wanted), eventually('a claim', claimed).finally(quiet)]);
   tell('sandbox asked for');
   await restarted(product);
   const ended = await taskOver(kubectl, wanted.metadata, 240);
@@ -55,9 +57,10 @@ export async function wholeLife(product: Installed): Promise<Task> {
   tell('tampered with and repaired');
   await eventually('a repeated event that is counted', repeated);
   tell('events counted');
-  await product.reinstall({ gates: true, idlePoolTtl: '5s' });
+  await restarted(product);
+  await letGo();
   const named = { name: ended.status?.execution?.runtimePoolName ?? '', namespace };
-  await eventually('the end of the idle pool', async () => ((await readPool(kubectl, named)) ? undefined : true), 120);
+  await eventually('the end of the pool', async () => ((await readPool(kubectl, named)) ? undefined : true), 120);
   tell('pool gone');
   await kubectl(['delete', 'tasks.core.orka.ai', wanted.metadata.name, '-n', namespace, '--timeout=120s']);
   await kubectl(['delete', 'configmap', prompts.metadata.name, '-n', namespace]);

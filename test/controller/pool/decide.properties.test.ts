@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { decide } from '../../../src/controller/pool/decide.js';
 import type { PoolDecision, PoolEffect } from '../../../src/controller/pool/decision.js';
 import type { PoolObservation } from '../../../src/controller/pool/observation.js';
+import { isIdle } from '../../../src/controller/pool/rule.js';
 import { nextStatus } from '../../../src/controller/pool/status.js';
 import {
   ago,
@@ -14,6 +15,7 @@ import {
   knowing,
   now,
   observed,
+  ofSession,
   plain,
   pod,
   probed,
@@ -82,6 +84,9 @@ describe('whatever is observed', () => {
     having({ credentials: { state: 'unusable', says: 'no' } }),
     having({ recycling: { count: 3, at: now - 1_000, because: 'it ended' } }),
     having({ demand: unwantedSince(NaN) }),
+    ofSession,
+    withPod({ address: undefined, unschedulable: { reason: 'Unschedulable', message: 'no room' } }),
+    having({ neighbours: [{ ...observed('serving', plain, idleNow), placed: true }] }),
     withPod({ uid: 'pod-uid-2' }),
     withPod({ ready: false }),
     withPod({ address: undefined, deleting: true, ready: false }),
@@ -155,6 +160,10 @@ describe('whatever is observed', () => {
 
   test('only the barrier of a quiet instance is looked at again without a pause', () => {
     holds((_o, { wait, status }) => wait !== 0 || status?.lifecycle === 'Quiescent');
+  });
+
+  test('a pool of one Task takes no work once its Task is over and has given its slot back', () => {
+    holds((o, { status }) => !(o.ofOneTask && isIdle(o, now)) || status?.admission !== 'Accepting');
   });
 
   test('an effect is not waited for', () => {

@@ -5,6 +5,7 @@ import { decide } from '../../../src/controller/pool/decide.js';
 import type { Demand } from '../../../src/controller/pool/demand.js';
 import type { Status } from '../../../src/harness/introspection.js';
 import type { PoolDecision } from '../../../src/controller/pool/decision.js';
+import type { Neighbour } from '../../../src/controller/pool/observation.js';
 import {
   ago,
   bootID,
@@ -17,6 +18,7 @@ import {
   knowing,
   now,
   observed,
+  ofSession,
   plain,
   pod,
   probed,
@@ -65,6 +67,7 @@ const claimedAt = (milliseconds: number): Change =>
   withClaim({ live: stored(claim, 'claim-uid', { creationTimestamp: ago(milliseconds) }) });
 const unasked = having({ demand: unwantedSince(now) });
 const idleNow = having({ demand: unwantedSince(now - 900_000) });
+const { pool } = observed('serving');
 
 test('each stage of a start has one next step, in this order', () => {
   expect(stages.map((stage) => [stage, decided(stage).effect?.do])).toEqual([
@@ -274,7 +277,7 @@ group('what keeps a wanted pool from being run (§7.3)', () => {
     {
       row: 'a sandbox that is gone is not made again when no Task wants it',
       stage: 'pooled',
-      changes: [having({ demand: unwantedSince(now) })],
+      changes: [ofSession, having({ demand: unwantedSince(now) })],
       is: { effect: 'scale-to-zero' },
     },
     {
@@ -287,6 +290,7 @@ group('what keeps a wanted pool from being run (§7.3)', () => {
       row: 'a pool of a class that changed is deleted when nobody wants it',
       stage: 'protected',
       changes: [
+        ofSession,
         having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' } }),
         having({ demand: unwantedSince(now) }),
       ],
@@ -1078,91 +1082,91 @@ group('from a Pod to an instance (§4, §5.4, §7.4)', () => {
   });
 });
 
-group('an unused pool (§7.12)', () => {
+group('an unused pool that Tasks share (§7.12)', () => {
   table([
     {
       row: 'it is scaled to zero after the idle time',
       stage: 'serving',
-      changes: [idleNow],
+      changes: [ofSession, idleNow],
       is: { effect: 'scale-to-zero' },
     },
     {
       row: 'until then it is waited for',
       stage: 'serving',
-      changes: [having({ demand: unwantedSince(now - 899_000) })],
+      changes: [ofSession, having({ demand: unwantedSince(now - 899_000) })],
       is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this', wait: 1_000 },
     },
     {
       row: 'not while a slot is held, however long nobody asked',
       stage: 'serving',
-      changes: [idleNow, reservedBy(30_000)],
+      changes: [ofSession, idleNow, reservedBy(30_000)],
       is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', wait: 30_000 },
     },
     {
       row: 'also when it cannot be run',
       stage: 'claimed',
-      changes: [idleNow, withClaim(foreign)],
+      changes: [ofSession, idleNow, withClaim(foreign)],
       is: { effect: 'scale-to-zero' },
     },
     {
       row: 'one that is switched off is looked at when its time is over',
       stage: 'serving',
-      changes: [having({ enabled: false, demand: unwantedSince(now - 899_000) })],
+      changes: [ofSession, having({ enabled: false, demand: unwantedSince(now - 899_000) })],
       is: { status: 'Serving/Closed', instance: 'keep', wait: 1_000 },
     },
     {
       row: 'that nobody wants it any more is recorded first, however long it was wanted',
       stage: 'serving',
-      changes: [having({ demand: { ...unwantedSince(now - 900_000), seen: true } })],
+      changes: [ofSession, having({ demand: { ...unwantedSince(now - 900_000), seen: true } })],
       is: { effect: 'record-demand' },
     },
     {
       row: 'so is the end of a Task that another process saw',
       stage: 'serving',
-      changes: [having({ demand: { ...unwantedSince(now - 900_000), lastAt: now - 30_000 } })],
+      changes: [ofSession, having({ demand: { ...unwantedSince(now - 900_000), lastAt: now - 30_000 } })],
       is: { effect: 'record-demand' },
     },
     {
       row: 'not before its slot is given back',
       stage: 'serving',
-      changes: [having({ demand: { ...unwantedSince(now - 900_000), seen: true } }), reservedBy(30_000)],
+      changes: [ofSession, having({ demand: { ...unwantedSince(now - 900_000), seen: true } }), reservedBy(30_000)],
       is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', wait: 30_000 },
     },
     {
       row: 'that it is wanted is recorded once a minute',
       stage: 'serving',
-      changes: [having({ demand: { ...wantedBy(1), recordedAt: now - 60_000 } })],
+      changes: [ofSession, having({ demand: { ...wantedBy(1), recordedAt: now - 60_000 } })],
       is: { effect: 'record-demand' },
     },
     {
       row: 'not more often',
       stage: 'serving',
-      changes: [having({ demand: { ...wantedBy(1), recordedAt: now - 59_999 } })],
+      changes: [ofSession, having({ demand: { ...wantedBy(1), recordedAt: now - 59_999 } })],
       is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
     },
     {
       row: 'that it is wanted is recorded where nobody can read when it was',
       stage: 'serving',
-      changes: [having({ demand: { ...wantedBy(1), recordedAt: NaN } })],
+      changes: [ofSession, having({ demand: { ...wantedBy(1), recordedAt: NaN } })],
       is: { effect: 'record-demand' },
     },
     {
       row: 'nothing is recorded of a pool that is being deleted',
       stage: 'recorded',
-      changes: [deleted, having({ demand: { ...unwantedSince(now), seen: true } })],
+      changes: [ofSession, deleted, having({ demand: { ...unwantedSince(now), seen: true } })],
       is: { effect: 'remove' },
     },
     {
       row: 'without a readable time it is never reaped',
       stage: 'serving',
-      changes: [having({ demand: unwantedSince(NaN) })],
+      changes: [ofSession, having({ demand: unwantedSince(NaN) })],
       is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
     },
   ]);
 
   test('the end of demand is when it was seen, or when the last Task ended, if nobody here saw that', () => {
     const at = (demand: Demand) => {
-      const { effect } = decided('serving', having({ demand }));
+      const { effect } = decided('serving', ofSession, having({ demand }));
       return effect?.do === 'record-demand' ? effect.at : undefined;
     };
     const before = unwantedSince(now - 900_000);
@@ -1175,28 +1179,151 @@ group('an unused pool (§7.12)', () => {
     {
       row: 'a stopped pool is deleted after twice the idle time',
       stage: 'pooled',
-      changes: [unwanted, unused(now - 1_800_000), stoppedStatus],
+      changes: [ofSession, unwanted, unused(now - 1_800_000), stoppedStatus],
       is: { status: 'Stopped/Closed ScaledToZero', instance: 'none', effect: 'delete-pool' },
     },
     {
       row: 'not before its stop is on record',
       stage: 'pooled',
-      changes: [unwanted, unused(now - 1_800_000)],
+      changes: [ofSession, unwanted, unused(now - 1_800_000)],
       is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
     },
     {
       row: 'not while a Task wants it',
       stage: 'pooled',
-      changes: [unwanted, stoppedStatus, having({ demand: wantedBy(1) })],
+      changes: [ofSession, unwanted, stoppedStatus, having({ demand: wantedBy(1) })],
       is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
     },
     {
       row: 'until then it is waited for to the moment',
       stage: 'pooled',
-      changes: [unwanted, unused(now - 1_799_000), stoppedStatus],
+      changes: [ofSession, unwanted, unused(now - 1_799_000), stoppedStatus],
       is: { status: 'Stopped/Closed ScaledToZero', instance: 'none', wait: 1_000 },
     },
   ]);
+});
+
+group('a pool of one Task', () => {
+  const over = having({ demand: unwantedSince(now) });
+  const resting = withStatus({ lifecycle: 'Stopped', observedGeneration: 1 });
+  table([
+    {
+      row: 'it is scaled to zero as soon as its Task is over',
+      stage: 'serving',
+      changes: [over],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'its Task is waited for while it has its slot',
+      stage: 'serving',
+      changes: [over, reservedBy(30_000)],
+      is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', wait: 30_000 },
+    },
+    {
+      row: 'it serves a Task whose attempt is queued again',
+      stage: 'serving',
+      changes: [having({ demand: { ...unwantedSince(now - 900_000), active: 1, queued: 1, recordedAt: now } })],
+      is: { status: 'Serving/Accepting ExactInstanceReady', instance: 'this' },
+    },
+    {
+      row: 'it ends as well when its Task was deleted',
+      stage: 'serving',
+      changes: [having({ demand: { ...unwantedSince(now), seen: true } })],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'it ends where nobody can read when it was wanted',
+      stage: 'serving',
+      changes: [having({ demand: unwantedSince(NaN) })],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'it ends before it has started',
+      stage: 'claimed',
+      changes: [over],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'it is deleted as soon as its stop is on record',
+      stage: 'pooled',
+      changes: [unwanted, over, resting],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none', effect: 'delete-pool' },
+    },
+    {
+      row: 'its stop is recorded first',
+      stage: 'pooled',
+      changes: [unwanted, over],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
+    },
+    {
+      row: 'it is not deleted while its Task wants it again',
+      stage: 'pooled',
+      changes: [unwanted, resting],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none' },
+    },
+  ]);
+});
+
+group('a Pod that cannot be scheduled', () => {
+  const unscheduled = (reason = 'Unschedulable'): Change =>
+    withPod({ address: undefined, node: undefined, unschedulable: { reason, message: 'Insufficient cpu' } });
+  const neighbour = (name: string, idleFor: number, ...changes: readonly Change[]): Neighbour => {
+    const { pool, ...rest } = observed('serving', plain, having({ demand: unwantedSince(now - idleFor) }), ...changes);
+    return { ...rest, pool: { ...pool, metadata: { ...pool.metadata, name } }, placed: true };
+  };
+  const [short, long] = [neighbour('short', 1_000), neighbour('long', 5_000)];
+  const busy = [
+    neighbour('wanted', 9_000, having({ demand: wantedBy(1) })),
+    neighbour('reserved', 9_000, reservedBy(1_000)),
+    neighbour('resident', 9_000, withStatus({ capacity: { residentSessions: 1 } })),
+    neighbour('unreadable', NaN),
+    { ...neighbour('nowhere', 9_000), placed: false },
+  ];
+  const beside = (...neighbours: readonly Neighbour[]) => having({ neighbours });
+  table([
+    {
+      row: 'makes an idle pool end',
+      stage: 'materialized',
+      changes: [unscheduled(), beside(short)],
+      is: { ...failed(), effect: 'scale-to-zero' },
+    },
+    {
+      row: 'leaves pools alone that are in use, or have no Pod on a node',
+      stage: 'materialized',
+      changes: [unscheduled(), beside(...busy)],
+      is: { ...failed(), wait: 2_000 },
+    },
+    {
+      row: 'waits for the room of a pool that is ending',
+      stage: 'materialized',
+      changes: [unscheduled(), beside(short, neighbour('ending', 1_000, unwanted))],
+      is: { ...failed(), wait: 2_000 },
+    },
+    {
+      row: 'waits for the room of a pool whose only Task is over',
+      stage: 'materialized',
+      changes: [unscheduled(), beside(short, { ...neighbour('over', 0), ofOneTask: true })],
+      is: { ...failed(), wait: 2_000 },
+    },
+    {
+      row: 'does not wait for an ending pool that still has work',
+      stage: 'materialized',
+      changes: [unscheduled(), beside(short, neighbour('ending', 1_000, unwanted, reservedBy(1_000)))],
+      is: { ...failed(), effect: 'scale-to-zero' },
+    },
+    {
+      row: 'makes no pool end for a pool that no Task wants',
+      stage: 'materialized',
+      changes: [plain, unscheduled(), unasked, beside(short)],
+      is: { ...failed(), wait: 2_000 },
+    },
+  ]);
+
+  test('makes the pool end that is idle for longest, and says for whom', () => {
+    const { effect } = decided('materialized', unscheduled(), beside(short, long));
+    expect(effect).toMatchObject({ do: 'scale-to-zero', instead: { pool: { metadata: { name: 'long' } } } });
+    expect(effect?.do === 'scale-to-zero' ? effect.instead?.because : '').toContain(pool.metadata.name);
+  });
 });
 
 group('scale to zero (§7.6b)', () => {

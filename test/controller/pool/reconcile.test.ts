@@ -413,16 +413,58 @@ describe('the end of a pool', () => {
     expect(ownSecrets().map(({ metadata }) => metadata.name)).toEqual(['foreign']);
   });
 
-  test('a Task that is deleted takes nothing of the idle time along', async () => {
+  test('a Task that is deleted takes nothing of the idle time of a shared pool along', async () => {
+    const shared = await fakePoolCluster({}, 'plain');
+    try {
+      const controller = shared.start();
+      await shared.run(controller, () => shared.pool()?.status?.admissionState === 'Accepting');
+      const recorded = () => Date.parse(shared.pool()?.metadata.annotations?.['orka.ai/acp-last-demand-at'] ?? '');
+      shared.remove('Task', 'wanting');
+      const ended = shared.clock.now();
+      await controller.reconcile(shared.key, new AbortController().signal);
+      expect([recorded(), shared.pool()?.spec.desiredReplicas]).toEqual([ended, 1]);
+      await shared.run(controller, () => shared.pool()?.spec.desiredReplicas === 0, 2_000);
+      expect(shared.clock.now() - ended).toBeGreaterThanOrEqual(900_000);
+    } finally {
+      await shared.close();
+    }
+  });
+
+  test.each<[string, () => void]>([
+    ['is over', () => cluster.put({ ...cluster.objects('Task')[0]!, status: { execution: { state: 'Succeeded' } } })],
+    ['was deleted', () => cluster.remove('Task', 'wanting')],
+  ])('a pool of one Task that %s drains, loses its sandbox, and is deleted at once', async (_, end) => {
     const controller = cluster.start();
     await cluster.run(controller, isServing);
-    const recorded = () => Date.parse(cluster.pool()?.metadata.annotations?.['orka.ai/acp-last-demand-at'] ?? '');
-    cluster.remove('Task', 'wanting');
-    const ended = cluster.clock.now();
+    const [before, ended] = [cluster.sent.length, cluster.clock.now()];
+    end();
+    await cluster.run(controller, () => cluster.pool() === undefined);
+    const kinds = ['RuntimePool', 'SandboxClaim', 'SandboxTemplate', 'SandboxWarmPool'];
+    const gone = cluster.sent.slice(before).filter(({ method, kind }) => method === 'DELETE' && kinds.includes(kind));
+    expect(gone.map(({ kind }) => kind)).toEqual(['SandboxClaim', 'RuntimePool', 'SandboxWarmPool', 'SandboxTemplate']);
+    expect([cluster.supervisor.drains, ownSecrets()]).toEqual([1, []]);
+    expect(cluster.clock.now() - ended).toBeLessThan(5_000);
+  });
+
+  test('an idle pool is scaled to zero, with an event, for a Pod of another pool that cannot be scheduled', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const pool = cluster.pool()!;
+    const { executionWorkspace: _workspace, ...spec } = pool.spec;
+    const { uid: _uid, ...metadata } = pool.metadata;
+    const idle = cluster.put({ ...asPool(pool), metadata: { ...metadata, name: 'idle' }, spec: { ...spec }, status: {} });
+    const [pod] = cluster.objects('Pod');
+    const labels = { ...pod!.metadata.labels, 'orka.ai/runtime-pool-name': 'idle', 'orka.ai/runtime-pool-uid': 'idle-uid' };
+    cluster.put({ ...pod!, metadata: { ...pod!.metadata, name: 'idle', labels }, spec: { nodeName: 'node-1' } });
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'Insufficient cpu' }];
+    cluster.put({ ...pod!, status: { phase: 'Pending', conditions } });
     await controller.reconcile(cluster.key, new AbortController().signal);
-    expect([recorded(), cluster.pool()?.spec.desiredReplicas]).toEqual([ended, 1]);
-    await cluster.run(controller, () => cluster.pool()?.spec.desiredReplicas === 0, 2_000);
-    expect(cluster.clock.now() - ended).toBeGreaterThanOrEqual(900_000);
+    const stored = cluster.objects('RuntimePool').find(({ metadata: { name } }) => name === 'idle');
+    expect(stored?.['spec']).toMatchObject({ desiredReplicas: 0 });
+    expect(cluster.events.find(({ reason }) => reason === 'RoomNeeded')).toMatchObject({
+      regarding: { metadata: { uid: idle.metadata.uid } },
+      note: expect.stringContaining(pool.metadata.name) as unknown,
+    });
   });
 
   test('demand that came while a deletion was decided is not overlooked', async () => {
