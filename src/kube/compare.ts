@@ -5,7 +5,7 @@ import { sendApply } from './apply.js';
 import { get, refOf } from './client.js';
 import type { CallOptions, KubeClient, ObjectKind } from './client.js';
 import { KubeError } from './errors.js';
-import type { KubeCause } from './errors.js';
+import type { KubeCause } from './sayings.js';
 import { byManager, ownedByOthers } from './managed-fields.js';
 import type { ManagedFields } from './managed-fields.js';
 

@@ -1,5 +1,7 @@
 import { CodedError } from '../lib/errors.js';
 import type { Json } from '../lib/json.js';
+import { sayingOf } from './sayings.js';
+import type { KubeCause } from './sayings.js';
 
 /** Why a request to the API server did not do what it was for. */
 export type KubeErrorCode =
@@ -30,14 +32,7 @@ export type KubeErrorCode =
   /** 5xx, and what nobody expects. */
   | 'server-error';
 
-/** One reason of many, as `Status.details.causes` has it. */
-export interface KubeCause {
-  readonly field?: string;
-  readonly message?: string;
-  readonly reason?: string;
-}
-
-/** A request failed. The server's own words are in the text; credentials never are. */
+/** A request failed. The server's own words are in the text, without the values that they quote. */
 export class KubeError extends CodedError<KubeErrorCode> {
   /** HTTP status; 0 = there was none. */
   readonly status: number;
@@ -59,7 +54,7 @@ export class KubeError extends CodedError<KubeErrorCode> {
     },
     options?: { readonly cause?: unknown },
   ) {
-    super(code, { at: where.at, says: where.says }, options);
+    super(code, { at: where.at, says: sayingOf(where) }, options);
     this.status = where.status ?? 0;
     this.causes = where.causes ?? [];
     if (where.reason !== undefined) this.reason = where.reason;

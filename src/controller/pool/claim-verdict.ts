@@ -1,4 +1,5 @@
 import type { Manifest } from '../../api/index.js';
+import { withoutValues } from '../../kube/sayings.js';
 import { isObject } from '../../lib/json.js';
 import type { Json } from '../../lib/json.js';
 import type { ClaimVerdict } from './observation.js';
@@ -30,7 +31,7 @@ export function claimVerdict(claim: Manifest): ClaimVerdict {
     return { state: 'open' };
   const text = (member: Json | undefined) => (typeof member === 'string' ? member : '');
   const [reason, message] = [text(ready['reason']), text(ready['message'])];
-  const says = `${reason}: ${message}`;
+  const says = `${reason}: ${withoutValues(message)}`;
   if (refusals.includes(reason)) return { state: 'refused', says };
   if (endings.includes(reason)) return { state: 'ended', says };
   if (reason === 'ReconcilerError' && hiddenRefusals.some((text) => message.includes(text))) return { state: 'refused', says };
