@@ -1,7 +1,7 @@
 import type { Manifest } from '../api/index.js';
 import { apiVersion, runtimePoolClassKind, runtimePoolKind, taskKind, agentKind } from '../api/index.js';
 import { labelKeys } from '../domain/labels.js';
-import { isObject } from '../lib/json.js';
+import { isObject, valueAt } from '../lib/json.js';
 import type { KubeClient, ObjectKind } from '../kube/client.js';
 import { createView } from '../kube/own-writes.js';
 import type { View } from '../kube/own-writes.js';
@@ -33,6 +33,7 @@ export const watchedKinds = {
   claims: { apiVersion: provider, kind: 'SandboxClaim' },
   sandboxes: { apiVersion: 'agents.x-k8s.io/v1beta1', kind: 'Sandbox' },
   pods: { apiVersion: 'v1', kind: 'Pod' },
+  cordonedNodes: { apiVersion: 'v1', kind: 'Node' },
 } as const satisfies Readonly<Record<string, ObjectKind>>;
 
 export type WatchedName = keyof typeof watchedKinds;
@@ -53,11 +54,13 @@ const labelled: readonly WatchedName[] = [
 ];
 /** What a pool is made of in the runtime namespace. */
 export const childKinds: readonly WatchedName[] = [...labelled, 'sandboxes', 'pods'];
+/** Nothing waits for these: without the right to read them a drained node waits for its Pods, and all else goes on. */
+const optional: readonly WatchedName[] = ['cordonedNodes'];
 /** Without these there are no sandboxes at all. */
 export const providerKinds: readonly WatchedName[] = ['templates', 'warmPools', 'claims', 'sandboxes'];
 
 export interface WorldOptions {
-  /** Something of a kind came, changed or went. */
+  /** Something of a kind came, changed or went. Of nodes that is: was cordoned, or is not any more. */
   readonly onChange: (name: WatchedName, before: Manifest | undefined, after: Manifest | undefined) => void;
   readonly onMissing: (name: WatchedName, missing: boolean) => void;
   readonly onError: (error: unknown) => void;
@@ -70,18 +73,21 @@ export function watchWorld(
   options: WorldOptions,
 ): { readonly world: World; readonly synced: Promise<void>; readonly stop: () => Promise<void> } {
   const reflectors: Reflector[] = [];
+  const awaited: Reflector['synced'][] = [];
 
   function watch(name: WatchedName): Watched {
     const kind = watchedKinds[name];
     const namespaces = namespacesOf(name, settings);
-    const views = new Map<string, View>();
+    /** By namespace; that of a kind without namespaces has none. */
+    const views = new Map<string | undefined, View>();
     const started = namespaces.map((namespace) => {
       const view = createView(() => reflector);
       const reflector: Reflector = startReflector(client, {
         ...kind,
-        namespace,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(name === 'cordonedNodes' ? { fieldSelector: 'spec.unschedulable=true' } : {}),
         ...(labelled.includes(name) ? { labelSelector: `${labelKeys.managedBy}=orka,${labelKeys.poolUid}` } : {}),
-        ...(name === 'secrets' ? { keep: withoutData } : {}),
+        ...keeping[name],
         onChange: (key, before, after) => {
           view.changed(key, before, after);
           options.onChange(name, before, after);
@@ -91,15 +97,16 @@ export function watchWorld(
       });
       views.set(namespace, view);
       reflectors.push(reflector);
+      if (!optional.includes(name)) awaited.push(reflector.synced);
       return reflector;
     });
-    const viewOf = (key: string) => views.get(key.slice(0, key.indexOf('/')));
+    const viewOf = (key: string) => views.get(key.includes('/') ? key.slice(0, key.indexOf('/')) : undefined);
     return {
       kind,
       get: (key) => viewOf(key)?.get(key),
       list: () => [...views.values()].flatMap((view) => view.list()),
-      wrote: (object) => views.get(object.metadata.namespace ?? '')?.wrote(object),
-      removed: (object) => views.get(object.metadata.namespace ?? '')?.removed(object),
+      wrote: (object) => views.get(object.metadata.namespace)?.wrote(object),
+      removed: (object) => views.get(object.metadata.namespace)?.removed(object),
       missing: () => started.some((reflector) => reflector.missing()),
     };
   }
@@ -107,7 +114,7 @@ export function watchWorld(
   const world = Object.fromEntries((Object.keys(watchedKinds) as WatchedName[]).map((name) => [name, watch(name)])) as World;
   return {
     world,
-    synced: Promise.all(reflectors.map((reflector) => reflector.synced)).then(() => undefined),
+    synced: Promise.all(awaited).then(() => undefined),
     stop: async () => {
       await Promise.all(reflectors.map((reflector) => reflector.stop()));
     },
@@ -117,9 +124,19 @@ export function watchWorld(
 function namespacesOf(
   name: WatchedName,
   settings: Pick<ControllerSettings, 'controllerNamespace' | 'runtimeNamespace' | 'taskNamespaces'>,
-): readonly string[] {
+): readonly (string | undefined)[] {
+  if (name === 'cordonedNodes') return [undefined];
   if (name === 'classes') return [settings.controllerNamespace];
   return inTaskNamespaces.includes(name) ? settings.taskNamespaces : [settings.runtimeNamespace];
+}
+
+/** A Node is a large object of which only the name counts here. */
+function nameOnly({ apiVersion, kind, metadata: { name, uid, resourceVersion } }: Manifest): Manifest {
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+  };
 }
 
 /** Values of Secrets are read when they are needed, and kept nowhere else. */
@@ -135,6 +152,11 @@ export function poolOf(object: Manifest): string | undefined {
   return namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
 }
 
+/** Keys of the pools that have a Pod on a node. */
+export function poolsOn({ pods }: Pick<World, 'pods'>, node: string): readonly string[] {
+  return pods.list().flatMap((pod) => (valueAt(pod, ['spec', 'nodeName']) === node ? (poolOf(pod) ?? []) : []));
+}
+
 /** Labels that say which pool an object belongs to. */
 export function poolLabelsOf(object: Manifest): Readonly<Record<string, string>> {
   return object.kind === 'Sandbox' ? labelsOfSandbox(object) : (object.metadata.labels ?? {});
@@ -147,3 +169,9 @@ function labelsOfSandbox({ spec }: Manifest): Readonly<Record<string, string>> {
   const labels = isObject(metadata) ? metadata['labels'] : undefined;
   return (isObject(labels) ? labels : {}) as Readonly<Record<string, string>>;
 }
+
+/** What is kept of an object, where that is not all of it. */
+const keeping: Readonly<Partial<Record<WatchedName, { readonly keep: (object: Manifest) => Manifest }>>> = {
+  secrets: { keep: withoutData },
+  cordonedNodes: { keep: nameOnly },
+};
