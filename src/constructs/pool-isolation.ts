@@ -74,7 +74,8 @@ export class PoolIsolation extends Construct {
               apiVersion: 'policy/v1',
               kind: 'PodDisruptionBudget',
               metadata: metadata(facts.pdbName),
-              spec: { maxUnavailable: 0, selector: podSelector },
+              // maxUnavailable needs the scale subresource of what owns the Pod, and a Sandbox has none.
+              spec: { minAvailable: 1, selector: podSelector },
             }),
           ]
         : []),

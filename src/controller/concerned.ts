@@ -17,6 +17,8 @@ export interface WatchedChange {
 export interface Concerning {
   readonly tasks: () => readonly Task[];
   readonly pools: () => readonly RuntimePool[];
+  /** Keys of the pools that have a Pod on a node. */
+  readonly poolsOn: (node: string) => readonly string[];
   /** Keys of the Tasks that may go on now in the namespace of one whose place is free, the first of the queue first. */
   readonly nextPlaces: (task: Pick<Task, 'metadata'>) => readonly string[];
   /** Milliseconds since 1970. */
@@ -47,6 +49,8 @@ export function concernedBy({ name, before, after }: WatchedChange, known: Conce
       return ofClass(both as unknown as readonly RuntimePoolClass[], known);
     case 'pools':
       return of({ tasks: both.slice(-1).flatMap((pool) => tasksOf(pool, known)), pools: both.map(keyOf) });
+    case 'cordonedNodes':
+      return of({ pools: both.flatMap(({ metadata }) => known.poolsOn(metadata.name)) });
     default:
       return of({ pools: both.flatMap((object) => poolOf(object) ?? []) });
   }

@@ -36,7 +36,7 @@ import type { AttemptStep } from './task/attempt-port.js';
 import { createTaskReconciler } from './task/reconcile.js';
 import { watchTokens } from './tokens.js';
 import type { Tokens } from './tokens.js';
-import { childKinds, poolOf, watchedKinds, watchWorld } from './world.js';
+import { childKinds, poolOf, poolsOn, watchedKinds, watchWorld } from './world.js';
 import type { World } from './world.js';
 
 /** Name of the Lease, and of everything else that is the controller's own. */
@@ -314,6 +314,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
       const concerned = concernedBy(change, {
         tasks: () => world.tasks.list() as unknown as readonly Task[],
         pools: () => world.pools.list() as unknown as readonly RuntimePool[],
+        poolsOn: (node) => poolsOn(world, node),
         nextPlaces: tasks.nextPlaces,
         now: systemClock.now(),
       });

@@ -1,7 +1,7 @@
 import type { Manifest } from '../api/index.js';
 import { apiVersion, runtimePoolClassKind, runtimePoolKind, taskKind, agentKind } from '../api/index.js';
 import { labelKeys } from '../domain/labels.js';
-import { isObject } from '../lib/json.js';
+import { isObject, valueAt } from '../lib/json.js';
 import type { KubeClient, ObjectKind } from '../kube/client.js';
 import { createView } from '../kube/own-writes.js';
 import type { View } from '../kube/own-writes.js';
@@ -38,6 +38,7 @@ export const watchedKinds = {
   claims: { apiVersion: provider, kind: 'SandboxClaim' },
   sandboxes: { apiVersion: 'agents.x-k8s.io/v1beta1', kind: 'Sandbox' },
   pods: { apiVersion: 'v1', kind: 'Pod' },
+  cordonedNodes: { apiVersion: 'v1', kind: 'Node' },
 } as const satisfies Readonly<Record<string, ObjectKind>>;
 
 export type WatchedName = keyof typeof watchedKinds;
@@ -62,7 +63,7 @@ export const childKinds: readonly WatchedName[] = [...labelled, 'sandboxes', 'po
 export const providerKinds: readonly WatchedName[] = ['templates', 'warmPools', 'claims', 'sandboxes'];
 
 export interface WorldOptions {
-  /** Something of a kind came, changed or went. */
+  /** Something of a kind came, changed or went. Of nodes that is: was cordoned, or is not any more. */
   readonly onChange: (name: WatchedName, before: Manifest | undefined, after: Manifest | undefined) => void;
   readonly onMissing: (name: WatchedName, missing: boolean) => void;
   /** The objects of a kind can be listed somewhere, or not any more. */
@@ -81,15 +82,17 @@ export function watchWorld(
   function watch(name: WatchedName): Watched {
     const kind = watchedKinds[name];
     const namespaces = namespacesOf(name, settings);
-    const views = new Map<string, View>();
-    const started = new Map<string, Reflector>();
+    /** By namespace; that of a kind without namespaces has none. */
+    const views = new Map<string | undefined, View>();
+    const started = new Map<string | undefined, Reflector>();
     for (const namespace of namespaces) {
       const view = createView(() => reflector);
       const reflector: Reflector = startReflector(client, {
         ...kind,
-        namespace,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(name === 'cordonedNodes' ? { fieldSelector: 'spec.unschedulable=true' } : {}),
         ...(labelled.includes(name) ? { labelSelector: `${labelKeys.managedBy}=orka,${labelKeys.poolUid}` } : {}),
-        ...(name === 'secrets' ? { keep: withoutData } : {}),
+        ...keeping[name],
         onChange: (key, before, after) => {
           view.changed(key, before, after);
           options.onChange(name, before, after);
@@ -102,13 +105,13 @@ export function watchWorld(
       started.set(namespace, reflector);
       reflectors.push(reflector);
     }
-    const viewOf = (key: string) => views.get(key.slice(0, key.indexOf('/')));
+    const viewOf = (key: string) => views.get(key.includes('/') ? key.slice(0, key.indexOf('/')) : undefined);
     return {
       kind,
       get: (key) => viewOf(key)?.get(key),
       list: () => [...views.values()].flatMap((view) => view.list()),
-      wrote: (object) => views.get(object.metadata.namespace ?? '')?.wrote(object),
-      removed: (object) => views.get(object.metadata.namespace ?? '')?.removed(object),
+      wrote: (object) => views.get(object.metadata.namespace)?.wrote(object),
+      removed: (object) => views.get(object.metadata.namespace)?.removed(object),
       missing: () => [...started.values()].some((reflector) => reflector.missing()),
       readable: (namespace) => {
         const asked = namespace === undefined ? [...started.values()] : [started.get(namespace)];
@@ -130,9 +133,19 @@ export function watchWorld(
 function namespacesOf(
   name: WatchedName,
   settings: Pick<ControllerSettings, 'controllerNamespace' | 'runtimeNamespace' | 'taskNamespaces'>,
-): readonly string[] {
+): readonly (string | undefined)[] {
+  if (name === 'cordonedNodes') return [undefined];
   if (name === 'classes') return [settings.controllerNamespace];
   return inTaskNamespaces.includes(name) ? settings.taskNamespaces : [settings.runtimeNamespace];
+}
+
+/** A Node is a large object of which only the name counts here. */
+function nameOnly({ apiVersion, kind, metadata: { name, uid, resourceVersion } }: Manifest): Manifest {
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+  };
 }
 
 /** Values of Secrets are read when they are needed, and kept nowhere else. */
@@ -148,6 +161,11 @@ export function poolOf(object: Manifest): string | undefined {
   return namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
 }
 
+/** Keys of the pools that have a Pod on a node. */
+export function poolsOn({ pods }: Pick<World, 'pods'>, node: string): readonly string[] {
+  return pods.list().flatMap((pod) => (valueAt(pod, ['spec', 'nodeName']) === node ? (poolOf(pod) ?? []) : []));
+}
+
 /** Labels that say which pool an object belongs to. */
 export function poolLabelsOf(object: Manifest): Readonly<Record<string, string>> {
   return object.kind === 'Sandbox' ? labelsOfSandbox(object) : (object.metadata.labels ?? {});
@@ -160,3 +178,9 @@ function labelsOfSandbox({ spec }: Manifest): Readonly<Record<string, string>> {
   const labels = isObject(metadata) ? metadata['labels'] : undefined;
   return (isObject(labels) ? labels : {}) as Readonly<Record<string, string>>;
 }
+
+/** What is kept of an object, where that is not all of it. */
+const keeping: Readonly<Partial<Record<WatchedName, { readonly keep: (object: Manifest) => Manifest }>>> = {
+  secrets: { keep: withoutData },
+  cordonedNodes: { keep: nameOnly },
+};

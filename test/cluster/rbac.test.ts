@@ -195,7 +195,6 @@ describe('the controller may not', () => {
         all,
         [
           'namespaces',
-          'nodes',
           'persistentvolumes',
           'customresourcedefinitions.apiextensions.k8s.io',
           'pods',
@@ -204,6 +203,8 @@ describe('the controller may not', () => {
         [''],
       ),
     ],
+    // It sees which nodes are cordoned, since pools leave those.
+    ['change a node, or use one', questions([...write, 'get'], ['nodes', 'nodes/proxy', 'nodes/status'], [''])],
     [
       'see another namespace',
       [

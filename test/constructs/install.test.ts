@@ -50,8 +50,8 @@ function rights(kind: string, namespace: string | undefined, objects = installed
 }
 
 describe('the controller may', () => {
-  test('in the cluster, see that its namespaces exist', () => {
-    expect(rights('ClusterRole', undefined)).toEqual(['namespaces orka-runtimes team-a team-b: get']);
+  test('in the cluster, see that its namespaces exist, and which nodes are cordoned, since pools leave those', () => {
+    expect(rights('ClusterRole', undefined)).toEqual(['namespaces orka-runtimes team-a team-b: get', 'nodes: list watch']);
   });
 
   test('in its own namespace, hold the Lease, read classes and the named tokens, say what it lacks', () => {

@@ -29,6 +29,7 @@ const of = (change: WatchedChange, all = tasks) =>
   concernedBy(change, {
     tasks: () => all,
     pools: () => [poolOf(plan)],
+    poolsOn: (node) => [`team-a/pool-on-${node}`],
     nextPlaces: ({ metadata }) => [`${metadata.namespace ?? ''}/first`, `${metadata.namespace ?? ''}/second`],
     now: created,
   });
@@ -115,4 +116,11 @@ test('a change of what a pool is made of concerns the pool that it belongs to, a
   const concerned = of({ name: 'secrets', before: labelled('one'), after: labelled('another') });
   expect(concerned).toEqual({ tasks: [], pools: ['team-a/one', 'team-a/another'], classes: [] });
   expect(of({ name: 'pods', before: undefined, after: manifest({ kind: 'Pod', metadata: { name: 'p' } }) }).pools).toEqual([]);
+});
+
+test('a node that is cordoned, or is not any more, concerns the pools that have a Pod on it', () => {
+  const node = manifest({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' } });
+  const concerned = { tasks: [], pools: ['team-a/pool-on-node-1'], classes: [] };
+  expect(of({ name: 'cordonedNodes', before: undefined, after: node })).toEqual(concerned);
+  expect(of({ name: 'cordonedNodes', before: node, after: undefined })).toEqual(concerned);
 });

@@ -280,7 +280,7 @@ describe('a patch of a class', () => {
     ['NetworkPolicy', 'control-in', { op: 'add', path: '/spec/policyTypes/-', value: 'Egress' }],
     ['NetworkPolicy', 'dns-egress', { op: 'add', path: '/spec/podSelector/matchLabels/x', value: 'y' }],
     ['Service', undefined, { op: 'replace', path: '/spec/type', value: 'LoadBalancer' }],
-    ['PodDisruptionBudget', undefined, { op: 'replace', path: '/spec/maxUnavailable', value: 1 }],
+    ['PodDisruptionBudget', undefined, { op: 'replace', path: '/spec/minAvailable', value: 0 }],
   ] as const)('may not touch a %s (%s) so', (kind, suffix, operation) => {
     const patch = { target: { kind, ...(suffix ? { suffix } : {}) }, operations: [operation] };
     expect(() => patched(patch)).toThrow(expect.objectContaining({ code: 'patch-refused' }));

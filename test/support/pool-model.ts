@@ -181,20 +181,23 @@ function without(o: PoolObservation, objects: readonly Manifest[]): PoolObservat
     warmPool: o.warmPool && stays(o.warmPool.live) ? o.warmPool : undefined,
     staleSecrets: o.staleSecrets.filter(stays),
     remains: o.remains.filter(stays),
-    ...(objects.some((one) => o.orphans.includes(one)) ? { orphans: [], sandbox: undefined, pods: [] } : {}),
+    ...(objects.some((one) => o.orphans.includes(one))
+      ? { orphans: [], sandbox: undefined, pods: [], cordonedNode: undefined }
+      : {}),
   };
 }
 
 /** What provider and kubelet do meanwhile; the same observation when there is nothing to do. */
 function provided(o: PoolObservation, uid: () => string): PoolObservation {
   if (o.claim?.deleting || (!o.claim && (o.sandbox || o.pods.length > 0)))
-    return { ...o, claim: undefined, sandbox: undefined, pods: [] };
+    return { ...o, claim: undefined, sandbox: undefined, pods: [], cordonedNode: undefined };
   if (!o.claim || o.missingKinds.length > 0) return o;
   const dying = o.pods.some(({ deleting }) => deleting);
   if (o.pods.length > 0 && !dying && (o.sandbox || o.family === 'plain')) return o;
   return {
     ...o,
     sandbox: o.family === 'plain' ? undefined : (o.sandbox ?? sandbox),
-    pods: dying || o.pods.length === 0 ? [{ ...pod, uid: uid() }] : o.pods,
+    // Another Pod is on another node.
+    ...(dying || o.pods.length === 0 ? { pods: [{ ...pod, uid: uid() }], cordonedNode: undefined } : {}),
   };
 }

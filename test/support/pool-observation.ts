@@ -286,6 +286,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
       : undefined,
     sandbox: reached('materialized') ? sandbox : undefined,
     pods: reached('materialized') ? [pod] : [],
+    cordonedNode: undefined,
     orphans: [],
     unguarded: [],
     staleSecrets: [],

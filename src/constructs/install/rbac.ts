@@ -45,7 +45,11 @@ export function controllerRules({
   return [
     {
       kind: 'ClusterRole',
-      rules: [rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort())],
+      rules: [
+        rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort()),
+        // Pools leave a node that is cordoned. Which nodes they get is not known before.
+        rule('', ['nodes'], ['list', 'watch']),
+      ],
     },
     {
       kind: 'Role',

@@ -97,7 +97,8 @@ const demanded: PoolRule = (o, now) => {
 /** A pool of one Task ends with that Task; one that many share stays warm for the idle time. Source: workload.md §7.12. */
 const idle: PoolRule = (o, now) => {
   if (isUnwanted(o) || !isIdle(o, now)) return undefined;
-  return o.ofOneTask || now - o.demand.lastAt >= o.idleTtl ? { effect: { do: 'scale-to-zero' } } : undefined;
+  const over = o.ofOneTask || o.cordonedNode !== undefined || now - o.demand.lastAt >= o.idleTtl;
+  return over ? { effect: { do: 'scale-to-zero' } } : undefined;
 };
 
 const rules: readonly PoolRule[] = [

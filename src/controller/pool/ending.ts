@@ -21,6 +21,8 @@ const [soon, patient] = [250, 2_000];
 export interface EndPlan {
   /** What the instance is told. */
   readonly reason: string;
+  /** The same for people, added to the messages. @default nothing is added */
+  readonly because?: string;
   /** Why one that never took work is ended, if that counts as given up. @default it was planned */
   readonly unused?: RecycleCause;
   /** Reasons of AdmissionReady while it lasts. @default AdmissionClosed */
@@ -46,6 +48,12 @@ export const rollingOut: PoolRule = (o, now) => {
   return end(o, now, { reason: `runtime_pool_rollout_${short(revision)}`, bounded: true });
 };
 
+/** Whoever drains a node waits for its Pods; work is finished, and what is wanted starts on another node. */
+export const cordoned: PoolRule = (o, now) =>
+  o.cordonedNode === undefined
+    ? undefined
+    : end(o, now, { reason: 'runtime_pool_node_cordoned', because: `node ${o.cordonedNode} is cordoned` });
+
 /** Has the template that Pods are made from. */
 export const holdsTemplate = ({ kind }: Manifest): boolean => kind in podTemplateAt;
 
@@ -64,7 +72,9 @@ export function end(o: PoolObservation, now: number, plan: EndPlan): PoolDecisio
   return decision.status ? { ...decision, status: said(o, now, plan, decision.status) } : decision;
 }
 
-function said(o: PoolObservation, now: number, { admission, bounded }: EndPlan, status: StatusIntent): StatusIntent {
+function said(o: PoolObservation, now: number, plan: EndPlan, before: StatusIntent): StatusIntent {
+  const { admission, bounded, because } = plan;
+  const status = because === undefined ? before : { ...before, message: `${before.message}: ${because}` };
   if (bounded && status.lifecycle === 'Draining' && takesTooLong(o, now))
     return drainTimedOut(`${status.message}; that takes longer than ${coldStartTimeout(o) / 1000} s`);
   const reason = admission?.[status.lifecycle];

@@ -41,6 +41,8 @@ export interface PoolObservation {
   readonly sandbox: Manifest | undefined;
   /** All Pods of this pool that are there, finished and dying ones included. */
   readonly pods: readonly PodView[];
+  /** Cordoned node that a Pod of this pool runs on and has to leave. */
+  readonly cordonedNode: string | undefined;
   /** Sandbox and Pods of this pool that no owner holds: an orphaning deletion left them, or someone made them. */
   readonly orphans: readonly Manifest[];
   /** Policies of this pool that are not there. */
@@ -127,6 +129,8 @@ export interface PodView {
   readonly waiting: string | undefined;
   /** Where it runs, or is about to. */
   readonly node: string | undefined;
+  /** It may be placed on a cordoned node, and would be again. */
+  readonly toleratesCordon: boolean;
   readonly unschedulable: { readonly reason: string; readonly message: string } | undefined;
   readonly identity: DeployedIdentity | undefined;
 }

@@ -120,6 +120,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
         : claim && claimView(claim, own(claim), warmPoolName, memory),
     sandbox,
     pods,
+    cordonedNode: pods.find((one) => isOnCordonedNode(one, world))?.node,
     orphans: family === 'plain' ? outlived(deployment, pods, own) : orphansOf(sandbox, pods, labels.poolUid, own),
     unguarded: policyNames(base).filter((name) => !world.policies.get(at(name))),
     staleSecrets:
@@ -161,6 +162,10 @@ function unreadableKinds(world: World, family: Family): readonly string[] {
 function kindOf({ metadata, spec }: RuntimePool): Pick<PoolObservation, 'family' | 'ofOneTask'> {
   const family = spec.executionWorkspace ? 'workspace' : 'plain';
   return { family, ofOneTask: family === 'workspace' && !belongsToSession(metadata.name) };
+}
+
+function isOnCordonedNode({ node, deleting, finished, toleratesCordon }: PodView, { cordonedNodes }: World): boolean {
+  return !deleting && !finished && !toleratesCordon && node !== undefined && cordonedNodes.get(node) !== undefined;
 }
 
 function neighboursOf(world: World, key: string): readonly Neighbour[] {

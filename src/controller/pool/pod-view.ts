@@ -32,6 +32,8 @@ const stuck: readonly string[] = [
   'CrashLoopBackOff',
 ];
 
+const cordonTaint = 'node.kubernetes.io/unschedulable';
+
 export function podView(pod: Manifest): PodView {
   const {
     phase,
@@ -57,6 +59,7 @@ export function podView(pod: Manifest): PodView {
     containerId: containerStatuses.find(({ name }) => name === supervisorContainer)?.containerID,
     waiting: waiting.find((reason) => reason !== undefined && stuck.includes(reason)),
     node: nodeOf(pod),
+    toleratesCordon: toleratesCordon(pod),
     unschedulable:
       scheduled?.status === 'False'
         ? { reason: scheduled.reason ?? 'SchedulingFailed', message: scheduled.message ?? '' }
@@ -68,4 +71,20 @@ export function podView(pod: Manifest): PodView {
 function nodeOf({ spec }: Manifest): string | undefined {
   const name = isObject(spec) ? spec['nodeName'] : undefined;
   return typeof name === 'string' && name !== '' ? name : undefined;
+}
+
+interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+}
+
+/** What tolerates the taint that cordoning sets would come back to the same node at once. */
+function toleratesCordon({ spec }: Manifest): boolean {
+  const tolerations = (isObject(spec) ? (spec['tolerations'] ?? []) : []) as readonly Toleration[];
+  return tolerations.some(({ key = '', operator = 'Equal', value = '', effect = '' }) => {
+    const matches = operator === 'Exists' ? ['', cordonTaint].includes(key) : key === cordonTaint && value === '';
+    return matches && ['', 'NoSchedule'].includes(effect);
+  });
 }

@@ -9,7 +9,7 @@ import {
   restarted,
   unhealthy,
 } from './admitting.js';
-import { rollingOut } from './ending.js';
+import { cordoned, rollingOut } from './ending.js';
 import {
   classUnusable,
   credentialsConsumed,
@@ -26,6 +26,7 @@ import { claimAbsent, claimGoing, claimRefused, coldStart, ended, orphaned } fro
 
 /** How a wanted pool gets from nothing to an instance that takes work, and stays there. Source: workload.md §7.3–7.4. */
 export const running = firstOf([
+  cordoned,
   classUnusable,
   switchedOff,
   credentialsConsumed,

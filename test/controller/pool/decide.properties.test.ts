@@ -85,6 +85,7 @@ describe('whatever is observed', () => {
     having({ recycling: { count: 3, at: now - 1_000, because: 'it ended' } }),
     having({ demand: unwantedSince(NaN) }),
     ofSession,
+    having({ cordonedNode: 'node-1' }),
     withPod({ address: undefined, unschedulable: { reason: 'Unschedulable', message: 'no room' } }),
     having({ neighbours: [{ ...observed('serving', plain, idleNow), placed: true }] }),
     withPod({ uid: 'pod-uid-2' }),

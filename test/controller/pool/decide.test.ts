@@ -1326,6 +1326,61 @@ group('a Pod that cannot be scheduled', () => {
   });
 });
 
+group('a pool on a cordoned node', () => {
+  const cordoned = having({ cordonedNode: 'node-1' });
+  const draining = { status: 'Draining/Draining RolloutDraining', instance: 'keep' };
+  table([
+    {
+      row: 'drains while a Task waits for it',
+      stage: 'serving',
+      changes: [cordoned],
+      is: { ...draining, effect: 'drain' },
+    },
+    {
+      row: 'finishes the work that was admitted first',
+      stage: 'serving',
+      changes: [cordoned, reservedBy(60_000)],
+      is: { ...draining, wait: 1_000 },
+    },
+    {
+      row: 'loses its sandbox when it is quiet',
+      stage: 'serving',
+      changes: [cordoned, knowing({ probe: probed(drainRequested) }), withStatus({ lifecycle: 'Quiescent' })],
+      is: { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep', effect: 'delete-claim' },
+    },
+    {
+      row: 'loses a sandbox that never took work at once',
+      stage: 'seeded',
+      changes: [cordoned],
+      is: { status: 'Stopping/Closed RolloutStopping', instance: 'none', effect: 'delete-claim' },
+    },
+    {
+      row: 'drains also when its class cannot be used',
+      stage: 'serving',
+      changes: [cordoned, having({ poolClass: { state: 'missing', says: 'there is none' } })],
+      is: { ...draining, effect: 'drain' },
+    },
+    {
+      row: 'is scaled to zero when it is idle, before its idle time is over',
+      stage: 'serving',
+      changes: [plain, cordoned, unasked],
+      is: { effect: 'scale-to-zero' },
+    },
+    {
+      row: 'that a Deployment keeps loses its Pod when it is quiet',
+      stage: 'serving',
+      changes: [plain, cordoned, knowing({ probe: probed(drainRequested) }), withStatus({ lifecycle: 'Quiescent' })],
+      is: { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep', effect: 'stop-workload' },
+    },
+  ]);
+
+  test('says why, in its status and to its instance', () => {
+    const { status, effect } = decided('serving', cordoned);
+    expect(status?.message).toContain('node node-1 is cordoned');
+    expect(effect).toMatchObject({ do: 'drain', reason: 'runtime_pool_node_cordoned' });
+  });
+});
+
 group('scale to zero (§7.6b)', () => {
   const stopping = { status: 'Stopping/Closed RolloutStopping', instance: 'none' };
   const draining = { status: 'Draining/Draining RolloutDraining', instance: 'keep' };

@@ -70,3 +70,18 @@ test('only the container of the supervisor is told from the next', () => {
 test('the id of the container tells one start from the next', () => {
   expect(view(running).containerId).toBe('containerd://1');
 });
+
+test('the node of a Pod is known once it has one', () => {
+  expect([podView({ ...pod.live, spec: { nodeName: 'node-1' } }).node, pod.node]).toEqual(['node-1', undefined]);
+});
+
+test.each<[string, boolean, object[]]>([
+  ['nothing', false, []],
+  ['other taints', false, [{ key: 'example.com/gpu', operator: 'Exists' }]],
+  ['every taint', true, [{ operator: 'Exists' }]],
+  ['that a node is cordoned', true, [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' }]],
+  ['that a node is cordoned, by its empty value', true, [{ key: 'node.kubernetes.io/unschedulable' }]],
+  ['another effect', false, [{ operator: 'Exists', effect: 'NoExecute' }]],
+])('a Pod that tolerates %s stays on a cordoned node: %s', (_, stays, tolerations) => {
+  expect(podView({ ...pod.live, spec: { tolerations: tolerations as JsonObject[] } }).toleratesCordon).toBe(stays);
+});

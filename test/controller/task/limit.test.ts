@@ -43,7 +43,7 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
       learn(after);
       const concerned = concernedBy(
         { name: 'tasks', before, after },
-        { tasks, pools: () => [], nextPlaces: reconciler.nextPlaces, now: Date.now() },
+        { tasks, pools: () => [], poolsOn: () => [], nextPlaces: reconciler.nextPlaces, now: Date.now() },
       );
       for (const key of concerned.tasks) queue.add(key);
     }, 15);
