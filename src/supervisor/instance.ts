@@ -45,7 +45,7 @@ export interface Instance {
   readonly remembered: (runtimeSessionID: string, metadata: MutationMetadata) => Session | undefined;
   /** Called when a session stopped doing something: removes it if nothing can come of it any more. */
   readonly settle: (session: Session) => void;
-  /** Nothing more may happen here: the authority of every session ends, and no status of this instance is valid again. */
+  /** Nothing more may happen here: the authority of every session ends. The controller recycles an instance that says it is unhealthy. */
   readonly poisonInstance: (why: string) => void;
   /** Ends every session; `true` = proven that nothing is left. */
   readonly close: () => Promise<boolean>;
@@ -122,7 +122,6 @@ export function createInstance(host: SessionHost, log: Log): Instance {
   function poisonInstance(why: string): void {
     log.error('instance poisoned', why);
     lifecycle = 'unhealthy';
-    requested ??= { at: instant(Date.now()), reason: 'unhealthy' };
     host.proxy.revoke();
   }
 
