@@ -113,6 +113,9 @@ const drainState = record({
 });
 export type DrainState = Decoded<typeof drainState>;
 
+/** Why an instance drains by itself that fails to make one session after the other. */
+export const sessionsFailed = 'session_creation_failed';
+
 const most = 10_000;
 
 const sessionStatus = record({

@@ -1,26 +1,26 @@
-import { lstatSync } from 'node:fs';
-import path from 'node:path';
 import type { WorkspaceDelta, WorkspaceDeltaRequest } from '../harness/deltas.js';
 import { instant } from '../harness/instant.js';
 import { equalJson } from '../lib/json.js';
+import type { Instance } from './instance.js';
 import { freeze, thaw } from './processes.js';
 import { poison } from './prompt.js';
 import { Refusal } from './refusal.js';
 import { move } from './session.js';
 import type { Session } from './session.js';
-import { giveBack, reclaim } from './session-folder.js';
+import { scanAs, WalkError } from './session-user.js';
+import type { ScanAnswer } from './session-user.js';
 
 /** Names that are never part of a workspace: agents keep their own state there. Source: dispatch.md §7.1. */
-const excluded = new Set([
+const excluded = [
   ...['.git', '.orka-metadata', '.orka-supervisor', '.codex', '.claude', '.copilot', '.config', '.credentials', '.secrets'],
   ...['.ssh', '.gnupg', '.aws', '.azure', '.docker', '.kube'],
-]);
+];
 
 /** Names that nobody may use in a workspace. */
-const reserved = new Set([
+const reserved = [
   ...['.orka-artifacts', '.orka-credentials', '.orka-infrastructure', '.orka-publisher', '.orka-runtime-control'],
   '.orka-workspace-delta',
-]);
+];
 
 /** Why a delta cannot be taken now, or ever; `undefined` = it can. */
 function requestProblem({ state, last, order }: Session, request: WorkspaceDeltaRequest): Refusal | undefined {
@@ -31,82 +31,83 @@ function requestProblem({ state, last, order }: Session, request: WorkspaceDelta
   return state === 'validating' ? undefined : new Refusal('session_poisoned', 'a session that awaits its delta', { status: 409 });
 }
 
-/** What an empty workspace holds now. */
-interface Found {
-  entries: number;
-  files: number;
-  links: number;
-  bytes: number;
-  reserved: boolean;
-}
-
 /**
- * Compares the workspace of a settled prompt with the empty one that it began with. Its processes are stopped while it is read and no
- * link is followed. Nothing changed: the session is idle again. Anything else ends it, as it was to read only. Source: dispatch.md §7.1.
+ * Compares the workspace of a settled prompt with the empty one that it began with. Its processes are stopped while the session's own
+ * user reads it, and no link is followed. No change makes the session idle again; anything else ends it, and only it. Source: dispatch.md §7.1.
  */
 export async function takeDelta(
   session: Session,
   request: WorkspaceDeltaRequest,
-  host: { readonly sameUser: boolean; readonly poisonInstance: (why: string) => void },
+  { host, log }: Pick<Instance, 'host' | 'log'>,
 ): Promise<WorkspaceDelta> {
   const problem = requestProblem(session, request);
   if (problem) throw problem;
-  const { owner, folder, identity } = session;
-  if (!owner || !folder) throw new Refusal('session_poisoned', 'a session with a workspace', { status: 409 });
-  if (!(await freeze(owner))) {
-    poison(session);
-    host.poisonInstance('processes of a session could not be stopped');
-    throw new Refusal('session_poisoned', 'processes that can be stopped');
-  }
-  const frozenAt = instant(Date.now());
-  const found: Found = { entries: 0, files: 0, links: 0, bytes: 0, reserved: false };
   try {
-    reclaim(folder.root);
-    scan(folder.workspace, found, request.limits);
-    const user = host.sameUser ? undefined : identity;
-    if (found.entries === 0) for (const lent of [folder.workspace, folder.root]) giveBack(lent, user);
+    const { found, frozenAt } = await readFrozen(session, request.limits, host);
+    if (session.state !== 'validating') throw new Refusal('session_poisoned', 'a session that awaits its delta', { status: 409 });
+    const unchanged = found.entries === 0;
+    if (unchanged) resume(session);
+    else poison(session);
+    return {
+      deltaID: request.deltaID,
+      runtimeSessionUID: session.fence.runtimeSessionUID ?? '',
+      sessionGeneration: session.fence.runtimeSessionGeneration ?? 0,
+      state: unchanged ? 'no_change' : 'read_only_modified',
+      intent: request.intent,
+      verifiedBaseline: request.verifiedBaseline,
+      entryCount: found.entries,
+      changedFileCount: found.files,
+      deletedEntryCount: 0,
+      symlinkEntryCount: found.links,
+      noFollowVerified: found.folderId === session.folder?.workspaceId,
+      publicationSafe: unchanged,
+      frozenAt,
+    };
   } catch (error) {
+    const cause = error instanceof Refusal ? error.cause : undefined;
+    log.error('workspace not read', cause ?? error, { session: session.order.runtimeSessionID });
     poison(session);
-    throw error instanceof Refusal ? error : new Refusal('session_poisoned', 'a workspace that can be read');
+    throw error;
   }
-  if (found.reserved) {
-    poison(session);
-    throw new Refusal('session_poisoned', 'a workspace without reserved names', { status: 422 });
-  }
-  if (found.entries === 0) {
-    thaw(owner);
-    move(session, 'idle');
-  } else poison(session);
-  return {
-    deltaID: request.deltaID,
-    runtimeSessionUID: session.fence.runtimeSessionUID ?? '',
-    sessionGeneration: session.fence.runtimeSessionGeneration ?? 0,
-    state: found.entries === 0 ? 'no_change' : 'read_only_modified',
-    intent: request.intent,
-    verifiedBaseline: request.verifiedBaseline,
-    entryCount: found.entries,
-    changedFileCount: found.files,
-    deletedEntryCount: 0,
-    symlinkEntryCount: found.links,
-    noFollowVerified: true,
-    publicationSafe: found.entries === 0,
-    frozenAt,
-  };
 }
 
-function scan(folder: string, found: Found, limits: { readonly maxEntries: number; readonly maxBytes: number }): void {
-  for (const { name, kind } of reclaim(folder)) {
-    if (excluded.has(name)) continue;
-    const entry = path.join(folder, name);
-    found.reserved ||= reserved.has(name);
-    found.entries++;
-    if (kind === 'file') {
-      found.files++;
-      found.bytes += lstatSync(entry).size;
-    }
-    if (kind === 'link') found.links++;
-    if (found.entries > limits.maxEntries || found.bytes > limits.maxBytes)
-      throw new Refusal('session_poisoned', `at most ${limits.maxEntries} entries and ${limits.maxBytes} bytes`, { status: 413 });
-    if (kind === 'folder') scan(entry, found, limits);
+/** Stops the processes of a session, reads its workspace, and lets them go on if nothing was changed. Throws {@link Refusal}. */
+async function readFrozen(
+  { owner, folder, identity }: Session,
+  limits: WorkspaceDeltaRequest['limits'],
+  host: { readonly sameUser: boolean },
+) {
+  if (!owner || !folder) throw new Refusal('session_poisoned', 'a session with a workspace', { status: 409 });
+  if (!(await freeze(owner))) throw new Refusal('session_poisoned', 'processes that can be stopped');
+  const frozenAt = instant(Date.now());
+  const order = { folder: folder.workspace, excluded, reserved, maxEntries: limits.maxEntries, maxBytes: limits.maxBytes };
+  const found = await scanAs(host.sameUser ? undefined : identity, order).catch((cause: unknown) => {
+    throw unreadable(cause);
+  });
+  const refusal = foundProblem(found, folder.workspaceId, limits);
+  if (refusal) throw refusal;
+  return { found, frozenAt };
+}
+
+function resume(session: Session): void {
+  if (session.owner) thaw(session.owner);
+  move(session, 'idle');
+}
+
+function foundProblem(found: ScanAnswer, workspaceId: string, limits: WorkspaceDeltaRequest['limits']): Refusal | undefined {
+  if (found.folderId !== workspaceId) return new Refusal('session_poisoned', 'the workspace that the session was made with');
+  if (found.exceeded) {
+    const says = `at most ${limits.maxEntries} entries and ${limits.maxBytes} bytes, and paths of at most 4096 bytes`;
+    return new Refusal('session_poisoned', says, { status: 413 });
   }
+  return found.reserved ? new Refusal('session_poisoned', 'a workspace without reserved names', { status: 422 }) : undefined;
+}
+
+/** A link in the place of a folder cannot be opened as one. */
+function unreadable(cause: unknown): Refusal {
+  const replaced = cause instanceof WalkError && ['ENOTDIR', 'ELOOP', 'ENOENT', 'ESTALE'].includes(String(cause.finding.found));
+  return new Refusal(
+    'session_poisoned',
+    replaced ? 'the workspace that the session was made with' : 'a workspace that can be read',
+  );
 }

@@ -5,6 +5,7 @@ import type { AgentConfiguration } from '../domain/profile.js';
 import { fenceMismatch } from '../harness/fence.js';
 import type { Fence } from '../harness/fence.js';
 import { instant, milliseconds, zeroInstant } from '../harness/instant.js';
+import { sessionsFailed } from '../harness/introspection.js';
 import type { DrainState, Lifecycle } from '../harness/introspection.js';
 import type { MutationMetadata } from '../harness/metadata.js';
 import { policyProblem } from '../harness/profile.js';
@@ -45,7 +46,7 @@ export interface Instance {
   readonly remembered: (runtimeSessionID: string, metadata: MutationMetadata) => Session | undefined;
   /** Called when a session stopped doing something: removes it if nothing can come of it any more. */
   readonly settle: (session: Session) => void;
-  /** Nothing more may happen here: the authority of every session ends, and no status of this instance is valid again. */
+  /** Nothing more may happen here: the authority of every session ends. The controller recycles an instance that says it is unhealthy. */
   readonly poisonInstance: (why: string) => void;
   /** Ends every session; `true` = proven that nothing is left. */
   readonly close: () => Promise<boolean>;
@@ -57,6 +58,8 @@ interface Grave {
 }
 
 const tombstoneLife = 60 * 60_000;
+/** Failures in a row after which an instance takes no more sessions, so that the controller replaces it. */
+const mostFailures = 3;
 
 export function createInstance(host: SessionHost, log: Log): Instance {
   const { config } = host;
@@ -66,6 +69,7 @@ export function createInstance(host: SessionHost, log: Log): Instance {
   /** Sessions that are being made. */
   const opening = new Set<Promise<unknown>>();
   let closing = false;
+  let failures = 0;
   let lifecycle: Lifecycle = 'ready';
   let requested: { readonly at: string; readonly reason: string } | undefined;
 
@@ -122,7 +126,6 @@ export function createInstance(host: SessionHost, log: Log): Instance {
   function poisonInstance(why: string): void {
     log.error('instance poisoned', why);
     lifecycle = 'unhealthy';
-    requested ??= { at: instant(Date.now()), reason: 'unhealthy' };
     host.proxy.revoke();
   }
 
@@ -173,9 +176,11 @@ export function createInstance(host: SessionHost, log: Log): Instance {
       log.error('session not created', error, { session: request.runtimeSessionID, stderr: lastWords(session) });
       poison(session);
       if (await remove(session)) bury(session);
+      if (++failures >= mostFailures) drain(sessionsFailed);
       const name = error instanceof CreationError ? error.stage : 'unclassified';
       throw new Refusal('session_poisoned', `creation failed: ${name}`, { retryable: true });
     }
+    failures = 0;
     move(session, 'idle');
     session.journal.put(metadata, 'applied');
     session.agent?.closed.then(

@@ -7,8 +7,10 @@ export type ProcessOwner = { readonly uid: number } | { readonly sid: number };
 
 interface ProcessState {
   readonly pid: number;
-  /** One letter as ps prints it. */
+  /** One letter as ps prints it: of a thread that is not stopped, if there is one. */
   readonly state: string;
+  /** When it began, in ticks since the kernel did: a pid comes again, with another start. */
+  readonly started: string;
 }
 
 const scanPause = 25;
@@ -18,7 +20,7 @@ export function processesOf(owner: ProcessOwner): readonly ProcessState[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const alive = pids.map((pid) => read(Number(pid))).filter((process) => process !== undefined);
   const mine = 'uid' in owner ? alive.filter(({ uids }) => uids.includes(owner.uid)) : inSession(alive, owner.sid);
-  return mine.filter(({ state }) => !isDead(state));
+  return mine.map((found) => ({ ...found, state: stateOfThreads(found) })).filter(({ state }) => !isDead(state));
 }
 
 interface ProcessEntry extends ProcessState {
@@ -41,11 +43,11 @@ function read(pid: number): ProcessEntry | undefined {
   const [stat, status] = [procFile(pid, 'stat'), procFile(pid, 'status')];
   const fields = afterName(stat);
   if (fields.length === 0) return undefined;
-  const state = fields[0] ?? '';
   const uids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
   return {
     pid,
-    state: isDead(state) ? stateOfThreads(pid, state) : state,
+    state: fields[0] ?? '',
+    started: fields[19] ?? '',
     parent: Number(fields[1]),
     sid: Number(fields[3]),
     uids,
@@ -56,11 +58,15 @@ function isDead(state: string): boolean {
   return state === 'Z' || state === 'X';
 }
 
-/** A process looks dead when its first thread is, while others may run. */
-function stateOfThreads(pid: number, first: string): string {
+function isStopped({ state }: ProcessState): boolean {
+  return state === 'T' || state === 't';
+}
+
+/** The kernel shows the state of the first thread: it may be dead or stopped while others run. */
+function stateOfThreads({ pid, state }: ProcessState): string {
   const states = threadsOf(pid).map((thread) => afterName(procFile(pid, `task/${thread}/stat`))[0] ?? 'X');
-  const alive = states.filter((state) => !isDead(state));
-  return alive.find((state) => state !== 'T') ?? alive[0] ?? first;
+  const alive = states.filter((one) => !isDead(one));
+  return alive.find((one) => one !== 'T' && one !== 't') ?? alive[0] ?? (isDead(state) ? state : 'Z');
 }
 
 function threadsOf(pid: number): readonly string[] {
@@ -116,11 +122,13 @@ export function privilegesOf(pid: number):
 }
 
 function signalAll(processes: readonly ProcessState[], signal: NodeJS.Signals): void {
-  for (const { pid } of processes) {
+  for (const { pid, started } of processes) {
+    // A session can use up pids until one that ended belongs to another user.
+    if (startTime(pid) !== started) continue;
     try {
       process.kill(pid, signal);
     } catch {
-      // It ended between being seen and being told.
+      // It ended a moment ago.
     }
   }
 }
@@ -151,17 +159,33 @@ export async function terminate(owner: ProcessOwner, grace: number): Promise<voi
   for (const deadline = Date.now() + grace; Date.now() < deadline && processesOf(owner).length > 0;) await sleep(scanPause);
 }
 
-/** Stops every process of an owner; `true` = two scans saw the same ones, all stopped. @default within: 5 s */
-export async function freeze(owner: ProcessOwner, within = 5_000): Promise<boolean> {
+/** Milliseconds of the first try to stop everything; each next one takes twice as long. */
+const firstTry = 100;
+
+/**
+ * Stops every process of an owner; `true` = two scans saw the same ones, all stopped. A parent in vfork cannot stop before its child has
+ * executed a program, and a stopped child never does: between tries, what has stopped goes on for a while. @default within: 8 s
+ */
+export async function freeze(owner: ProcessOwner, within = 8_000): Promise<boolean> {
   const deadline = Date.now() + within;
+  for (let time = firstTry; Date.now() < deadline; time *= 2) {
+    if (await stopAll(owner, Math.min(deadline, Date.now() + time))) return true;
+    // The others keep the signal that waits for them, which SIGCONT would take away.
+    signalAll(processesOf(owner).filter(isStopped), 'SIGCONT');
+    await sleep(Math.min(time, Math.max(0, deadline - Date.now())));
+  }
+  return false;
+}
+
+async function stopAll(owner: ProcessOwner, deadline: number): Promise<boolean> {
   for (let last: string | undefined; Date.now() < deadline;) {
     const found = processesOf(owner);
-    const stopped = found.every(({ state }) => state === 'T' || state === 't');
+    const stopped = found.every(isStopped);
     const seen = found.map(({ pid }) => pid).join();
     if (stopped && seen === last) return true;
     last = stopped ? seen : undefined;
     signalAll(
-      found.filter(({ state }) => state !== 'T'),
+      found.filter((one) => !isStopped(one)),
       'SIGSTOP',
     );
     await sleep(scanPause);

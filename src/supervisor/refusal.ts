@@ -27,9 +27,14 @@ export class Refusal extends CodedError<ErrorCode> {
   constructor(
     code: ErrorCode,
     says: string,
-    more: { readonly status?: number; readonly retryable?: boolean; readonly classification?: Classification } = {},
+    more: {
+      readonly status?: number;
+      readonly retryable?: boolean;
+      readonly classification?: Classification;
+      readonly cause?: unknown;
+    } = {},
   ) {
-    super(code, { at: 'request', allowed: says });
+    super(code, { at: 'request', allowed: says }, { cause: more.cause });
     this.status = more.status ?? statuses[code];
     const { classification } = more;
     this.body = {

@@ -134,9 +134,8 @@ function routesOf(instance: Instance, authority: Authority): readonly Route[] {
         if (message.deltaID !== deltaID) throw new Refusal('invalid_request', 'the deltaID of the path');
         const found = instance.find(id, message.metadata);
         const body = await found.journal.run(message.metadata, found.fence, async () => {
-          const host = { sameUser: instance.host.sameUser, poisonInstance: instance.poisonInstance };
           try {
-            return { protocol, classification: fresh, delta: await takeDelta(found, message, host) };
+            return { protocol, classification: fresh, delta: await takeDelta(found, message, instance) };
           } finally {
             instance.settle(found);
           }

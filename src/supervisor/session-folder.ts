@@ -1,46 +1,38 @@
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  lchownSync,
-  lstatSync,
-  mkdirSync,
-  opendirSync,
-  readdirSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, chownSync, lchownSync, lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CodedError } from '../lib/errors.js';
 import { sha256Hex } from '../lib/sha256.js';
 import type { SessionIdentity } from './identities.js';
+import { removeAs } from './session-user.js';
+import type { RemoveOrder } from './session-user.js';
 
-/** Folders of one session, all of them readable by its user alone. */
+/** `left`: a session's files cannot be removed. `shared`: a folder lets one user rename what belongs to another. */
+class FolderError extends CodedError<'left' | 'shared'> {}
+
+/** Folders of one session. The root stays the supervisor's, so nobody renames or replaces what is directly below it. */
 export interface SessionFolder {
   readonly root: string;
   readonly home: string;
   readonly tmp: string;
   readonly workspace: string;
   readonly xdg: string;
+  /** Device and inode of the workspace. */
+  readonly workspaceId: string;
 }
+
+/** What the root of a session holds. */
+const lentNames = ['home', 'tmp', 'workspace', 'xdg'] as const;
 
 /** Creates the folders as the supervisor's own; `giveAway` is the last step. Source: dispatch.md §6.4. */
 export function createSessionFolder(baseDir: string, sessionUID: string, generation: number): SessionFolder {
   const root = path.join(baseDir, `session-${sha256Hex(`${sessionUID}:${generation}`)}-${randomBytes(6).toString('hex')}`);
-  const folder: SessionFolder = {
-    root,
-    home: path.join(root, 'home'),
-    tmp: path.join(root, 'tmp'),
-    workspace: path.join(root, 'workspace'),
-    xdg: path.join(root, 'xdg'),
-  };
-  const below = ['config', 'cache', 'data', 'state'].map((name) => path.join(folder.xdg, name));
+  const [home, tmp, workspace, xdg] = lentNames.map((name) => path.join(root, name)) as [string, string, string, string];
+  const below = ['config', 'cache', 'data', 'state'].map((name) => path.join(xdg, name));
   try {
-    for (const made of [root, folder.home, folder.tmp, folder.workspace, folder.xdg, ...below]) mkdirSync(made, { mode: 0o700 });
-    return folder;
+    for (const made of [root, home, tmp, workspace, xdg, ...below]) mkdirSync(made, { mode: 0o700 });
+    const { dev, ino } = lstatSync(workspace, { bigint: true });
+    return { root, home, tmp, workspace, xdg, workspaceId: `${dev}:${ino}` };
   } catch (error) {
     rmSync(root, { recursive: true, force: true });
     throw error;
@@ -53,108 +45,92 @@ export function writePrivateFile(file: string, text: string): void {
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
 }
 
-/** Makes a tree the session's. `undefined`: users are not switched. */
+/** Makes everything below the root the session's, before its first process. `undefined`: users are not switched. */
 export function giveAway(root: string, identity: SessionIdentity | undefined): void {
   if (!identity) return;
-  if (lstatSync(root).isDirectory()) for (const name of readdirSync(root)) giveAway(path.join(root, name), identity);
-  giveBack(root, identity);
+  for (const name of lentNames) chownTree(path.join(root, name), identity);
+  chownSync(root, processOwner().uid, identity.gid);
+  // The group passes through the root. This is also the record that the folder was given away.
+  chmodSync(root, 0o710);
 }
 
-/** Makes one folder or file the session's. */
-export function giveBack(entry: string, identity: SessionIdentity | undefined): void {
-  if (identity) lchownSync(entry, identity.uid, identity.gid);
+/** Only for what no process of a session could ever change. */
+function chownTree(entry: string, { uid, gid }: SessionIdentity): void {
+  if (lstatSync(entry).isDirectory()) for (const name of readdirSync(entry)) chownTree(path.join(entry, name), { uid, gid });
+  lchownSync(entry, uid, gid);
 }
 
-/**
- * Makes a folder the supervisor's again and returns what is in it. Its right to any file was given up with CAP_DAC_OVERRIDE, so it has
- * to own what it reads. No link is followed; the processes of the session must be stopped or gone.
- */
-export function reclaim(folder: string): readonly { readonly name: string; readonly kind: 'folder' | 'file' | 'link' }[] {
-  own(folder);
-  return readdirSync(folder, { withFileTypes: true }).map((entry) => ({
-    name: entry.name,
-    kind: entry.isDirectory() ? 'folder' : entry.isSymbolicLink() ? 'link' : 'file',
-  }));
+function processOwner(): SessionIdentity {
+  return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 }
 
 /** Removes what an earlier life of the supervisor has left: nobody will ask for it, and its users are never given again. */
 export async function removeLeftSessions(baseDir: string): Promise<void> {
-  for (const name of namesOf(baseDir).filter((entry) => entry.startsWith('session-'))) await remove(path.join(baseDir, name));
-}
-
-/** Folders in which everybody may write. */
-const shared = ['/tmp', '/var/tmp', '/dev/shm', '/home/worker'] as const;
-
-/** Removes, as far as it can be, what a user has left in folders that are not its own. Its processes must be gone. */
-export async function removeStrays(uid: number): Promise<void> {
-  for (const folder of shared) {
-    const entries = namesOf(folder).map((name) => path.join(folder, name));
-    for (const entry of entries.filter((name) => lstatSync(name, { throwIfNoEntry: false })?.uid === uid))
-      await remove(entry).catch(() => undefined);
-  }
-}
-
-async function remove(entry: string): Promise<void> {
-  if (lstatSync(entry).isDirectory()) await removeTree(entry);
-  else unlinkSync(entry);
-}
-
-function namesOf(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
+  for (const name of readdirSync(baseDir).filter((entry) => entry.startsWith('session-')))
+    await removeSessionFolder(path.join(baseDir, name));
 }
 
 /**
- * Removes a tree that its session's processes can no longer change. However deep it is, no path gets long and nothing recurs: folders
- * move up beside the first ones. However much there is, other work goes on meanwhile.
+ * Removes the folder of a session, and what its user left in shared folders. Its processes must be gone. The session's own user
+ * removes what the session owns; the supervisor removes only empty folders from a root of its own. Throws FolderError, WalkError.
  */
-export async function removeTree(root: string): Promise<void> {
-  if (lstatSync(root, { throwIfNoEntry: false }) === undefined) return;
-  const label = randomBytes(6).toString('hex');
-  const folders: string[] = [];
-  let moved = 0;
-
-  async function empty(folder: string): Promise<void> {
-    own(folder);
-    for await (const { name, isFolder } of entriesOf(folder)) {
-      const entry = path.join(folder, name);
-      if (!isFolder) unlinkSync(entry);
-      else if (folder === root) folders.push(entry);
-      else {
-        own(entry);
-        const beside = path.join(root, `${label}-${++moved}`);
-        renameSync(entry, beside);
-        folders.push(beside);
-      }
-    }
+export async function removeSessionFolder(root: string): Promise<void> {
+  const found = lstatSync(root, { throwIfNoEntry: false });
+  if (!found) return;
+  const folders = lentNames.map((name) => path.join(root, name)).filter(isThere);
+  const [first] = folders;
+  const isLent = (found.mode & 0o010) !== 0;
+  if (first !== undefined && isLent) {
+    const { uid, gid } = lstatSync(first);
+    await empty(root, { uid, gid }, { folders, shared: sharedFolders });
+  } else {
+    // Only root can have begun to give it away.
+    if (processOwner().uid === 0) for (const folder of folders) chownTree(folder, processOwner());
+    await empty(root, undefined, { folders, shared: [] });
   }
-
-  await empty(root);
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    await empty(folder);
-    rmdirSync(folder);
-  }
+  for (const folder of folders) rmdirSync(folder);
   rmdirSync(root);
 }
 
-async function* entriesOf(folder: string): AsyncGenerator<{ readonly name: string; readonly isFolder: boolean }> {
-  const handle = opendirSync(folder);
-  try {
-    let count = 0;
-    for (let entry = handle.readSync(); entry !== null; entry = handle.readSync()) {
-      yield { name: entry.name, isFolder: entry.isDirectory() };
-      if (++count % 256 === 0) await nextTurn();
-    }
-  } finally {
-    handle.closeSync();
-  }
+async function empty(root: string, identity: SessionIdentity | undefined, order: RemoveOrder): Promise<void> {
+  const { left, code } = await removeAs(identity, order);
+  if (left > 0)
+    throw new FolderError('left', {
+      at: root,
+      found: `${left} entries, ${code}`,
+      allowed: 'files that their session can remove',
+    });
 }
 
-/** Makes a folder the supervisor's. */
-function own(folder: string): void {
-  chownSync(folder, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
-  chmodSync(folder, 0o700);
+function isThere(entry: string): boolean {
+  return lstatSync(entry, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Folders in which every session may write, and one in which none needs to: each session has a home of its own. */
+const sharedFolders = ['/tmp', '/var/tmp', '/dev/shm'] as const;
+const closedFolders = ['/home/worker'] as const;
+
+/** Lets no session rename, replace or remove what another one has in a shared folder. Throws FolderError. */
+export function protectSharedFolders(shared: readonly string[] = sharedFolders, closed: readonly string[] = closedFolders): void {
+  for (const folder of shared) restrict(folder, (mode) => mode | 0o1000);
+  for (const folder of closed) restrict(folder, (mode) => mode & ~0o022);
+}
+
+/** A volume comes with mode 0777 from a kubelet. */
+function restrict(folder: string, change: (mode: number) => number): void {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  if (!found?.isDirectory() || (found.mode & 0o022) === 0) return;
+  const mode = found.mode & 0o7777;
+  if (change(mode) === mode) return;
+  try {
+    chmodSync(folder, change(mode));
+  } catch (cause) {
+    // Nobody writes to a read-only file system.
+    if ((cause as NodeJS.ErrnoException).code === 'EROFS') return;
+    throw new FolderError(
+      'shared',
+      { at: folder, field: 'mode', found: mode.toString(8), allowed: change(mode).toString(8) },
+      { cause },
+    );
+  }
 }

@@ -20,7 +20,7 @@ import type { ProcessOwner } from './processes.js';
 import type { PromptRun } from './prompt.js';
 import type { Provider, ProviderSession } from './provider.js';
 import type { ProviderProxy, ProxyRoute } from './provider-proxy.js';
-import { createSessionFolder, giveAway, removeStrays, removeTree, writePrivateFile } from './session-folder.js';
+import { createSessionFolder, giveAway, removeSessionFolder, writePrivateFile } from './session-folder.js';
 import type { SessionFolder } from './session-folder.js';
 import { mayMove } from './session-state.js';
 
@@ -62,6 +62,8 @@ export interface Session {
   agent?: Agent;
   /** The end of what its agent wrote to stderr. */
   stderr?: () => string;
+  /** Its end, while that is under way. */
+  closing?: Promise<boolean>;
   /** The prompt that runs. */
   prompt?: PromptRun;
   /** How the last prompt ended. */
@@ -175,14 +177,19 @@ export async function openSession(session: Session, host: SessionHost): Promise<
 }
 
 /** Ends everything of a session; `true` = proven that no process of it is left, and its files are gone. */
-export async function closeSession(session: Session): Promise<boolean> {
-  const { route, owner, folder } = session;
+export function closeSession(session: Session): Promise<boolean> {
+  // Two ends at once would kill each other's child that removes the files.
+  session.closing ??= endAll(session).finally(() => {
+    delete session.closing;
+  });
+  return session.closing;
+}
+
+async function endAll({ route, owner, folder }: Session): Promise<boolean> {
   route?.remove();
   const gone = owner === undefined || (await killAll(owner));
-  if (!gone) return false;
-  if (folder) await removeTree(folder.root);
-  if (owner && 'uid' in owner) await removeStrays(owner.uid);
-  return true;
+  if (gone && folder) await removeSessionFolder(folder.root);
+  return gone;
 }
 
 /** Lets go of what only a session that exists needs: a grave is kept for an hour. */

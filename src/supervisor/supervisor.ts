@@ -10,7 +10,7 @@ import type { Log } from './log.js';
 import type { Provider } from './provider.js';
 import { startProviderProxy } from './provider-proxy.js';
 import { createSupervisorServer } from './server.js';
-import { removeLeftSessions } from './session-folder.js';
+import { protectSharedFolders, removeLeftSessions } from './session-folder.js';
 import { usualTiming } from './session.js';
 import type { Timing } from './session.js';
 
@@ -41,6 +41,7 @@ export async function startSupervisor(
   const identities = openIdentities(config.sessionBaseDir, config.identities);
   // Sessions pass through to their own folder; they cannot see each other's names.
   chmodSync(config.sessionBaseDir, 0o711);
+  if (!sameUser) protectSharedFolders();
   await removeLeftSessions(config.sessionBaseDir);
   const proxy = await startProviderProxy(config.upstream, credentials.providerToken, provider.routes);
   const instance = createInstance({ config, provider, proxy, identities, sameUser, timing }, log);

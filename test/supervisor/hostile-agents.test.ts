@@ -53,12 +53,16 @@ function expectNothingLeft(): void {
 
 const nameOf = (order: string) => order.replaceAll(/[^\w]/g, '').slice(0, 40);
 
-/** What comes of each case, by its second member: four of them at a time, before the tests that look at them. */
-function atOnce<C extends readonly [string, string, ...string[]], T>(cases: readonly C[], run: (one: C) => Promise<T>) {
+/** What comes of each case, by its second member: some at a time, before the tests that look at them. */
+function atOnce<C extends readonly [string, string, ...string[]], T>(
+  cases: readonly C[],
+  run: (one: C) => Promise<T>,
+  width = 4,
+) {
   const results = new Map<string, T>();
   beforeAll(async () => {
-    for (let i = 0; i < cases.length; i += 4)
-      await Promise.all(cases.slice(i, i + 4).map(async (one) => results.set(one[1], await run(one))));
+    for (let i = 0; i < cases.length; i += width)
+      await Promise.all(cases.slice(i, i + width).map(async (one) => results.set(one[1], await run(one))));
   }, 180_000);
   return () => results;
 }
@@ -83,7 +87,14 @@ describe('before there is a session', () => {
     ['gives its session no name', 'session/new:raw {"jsonrpc":"2.0","id":2,"result":{"sessionId":""}}'],
     ['writes one line that does not end', 'initialize:endless'],
   ] as const;
-  const refused = atOnce(plans, ([, plan]) => refusal(it.session(nameOf(plan), plan)));
+  // A session that begins between two failures and two others keeps the instance.
+  const failing = async ([, plan]: readonly [string, string]) => {
+    const answer = await refusal(it.session(nameOf(plan), plan));
+    const task = await it.session(`after-${nameOf(plan)}`);
+    await it.client.deleteSession(task.operation('ds', it.fence), task.runtimeSessionID, 'test');
+    return answer;
+  };
+  const refused = atOnce(plans, failing, 2);
 
   test.each(plans)('an agent that %s makes no session, once and for all', async (_, plan) => {
     expect(refused().get(plan)).toMatchObject(failed);
@@ -114,6 +125,25 @@ describe('before there is a session', () => {
   });
 
   test('nothing of that concerns anybody else', () => expectServing('after-creation'));
+
+  test('three sessions in a row that cannot be made drain the instance, and those that run are finished', async () => {
+    const failing = await scriptedSupervisor();
+    try {
+      const task = await failing.session('runs');
+      for (const name of ['one', 'two']) expect(await refusal(failing.session(name, 'start:exit 1'))).toMatchObject(failed);
+      expect((await failing.status()).drain.requested).toBe(false);
+      const running = await failing.start(task, 'wait-for 1500');
+      expect(await refusal(failing.session('three', 'start:exit 1'))).toMatchObject(failed);
+      expect(await failing.status()).toMatchObject({ lifecycle: 'draining', drain: { reason: 'session_creation_failed' } });
+      expect(await refusal(failing.session('four'))).toMatchObject({ status: 429, code: 'rate_limited' });
+      const events = await collect(running);
+      expect(events.at(-1)?.type).toBe('completed');
+      expect(await takeDelta(failing, task, events)).toBe('no_change');
+      await gone(failing, task);
+    } finally {
+      await failing.close();
+    }
+  });
 });
 
 describe('with a prompt', () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { instant } from '../../src/harness/instant.js';
 import { killAll, processesOf } from '../../src/supervisor/processes.js';
 import { eventually, eventuallyAnswers } from '../support/eventually.js';
 import { taskOrders } from '../support/harness-orders.js';
-import { codexAgent, startRealSupervisor } from '../support/real-supervisor.js';
+import { codexAgent, scriptedModules, startRealSupervisor } from '../support/real-supervisor.js';
 import { freshUsers } from '../support/supervisor.js';
 
 const suite = process.getuid?.() === 0 ? describe : describe.skip;
@@ -58,16 +58,6 @@ suite('a supervisor process after another one on the same volume', () => {
     }
   }, 60_000);
 });
-
-/** Modules in which the scripted agent stands where Codex' adapter is expected. */
-function scriptedModules(folder: string): string {
-  const adapter = path.join(folder, 'node_modules/@agentclientprotocol/codex-acp');
-  mkdirSync(path.join(adapter, 'dist'), { recursive: true });
-  writeFileSync(path.join(adapter, 'package.json'), '{"type":"module"}');
-  copyFileSync(new URL('../support/acp-agent.js', import.meta.url), path.join(adapter, 'dist/index.js'));
-  chmodSync(path.join(adapter, 'dist/index.js'), 0o644);
-  return path.join(folder, 'node_modules');
-}
 
 function leftIn(sessions: string): readonly string[] {
   return readdirSync(sessions).filter((name) => name.startsWith('session-'));

@@ -1,7 +1,7 @@
 // An ACP agent that does what the prompt says: one verb and its argument, see `verbs`. Before that, the variable `TEST_AGENT` may tell it
 // how to misbehave at a step, as `initialize:exit 3`.
-import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createInterface } from 'node:readline';
 
@@ -49,6 +49,12 @@ const updateLine = (/** @type {object} */ content) =>
 const text = (/** @type {string} */ value) => ({ type: 'content', content: { type: 'text', text: value } });
 const shell = (/** @type {string} */ script, /** @type {object} */ options = {}) =>
   spawn('/bin/sh', ['-c', script], { detached: true, stdio: 'ignore', ...options }).unref();
+
+/** What a program printed. */
+function output(/** @type {string} */ program, /** @type {string[]} */ ...args) {
+  const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 1024 * 1024 });
+  return `${stdout}${stderr}`.trim();
+}
 
 /** What comes of one attempt: `ok`, or the code of the error. */
 async function attempt(/** @type {[string, string]} */ [verb, target]) {
@@ -192,7 +198,9 @@ const verbs = {
     mkdirSync('closed', { mode: 0 });
     process.chdir('/');
   },
-  'remove-workspace': () => rmdirSync(process.env['ORKA_WORKSPACE'] ?? ''),
+
+  sh: (script) => say(output('/bin/sh', '-c', script)),
+  js: (script) => say(output(process.execPath, '-e', script)),
 
   // What it says and asks.
   say,

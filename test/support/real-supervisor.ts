@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -44,6 +44,16 @@ const podRights = ['--bounding-set=-all,+chown,+kill,+setgid,+setuid', '--inh-ca
 /** Arguments that tell the supervisor where Codex is; `modules`: where every user can read it. */
 export function codexAgent(modules: string): readonly string[] {
   return ['--codex-modules', modules, '--codex-config', codexConfig, '--node', process.execPath];
+}
+
+/** Modules in which the scripted agent stands where Codex' adapter is expected. */
+export function scriptedModules(folder: string): string {
+  const adapter = path.join(folder, 'node_modules/@agentclientprotocol/codex-acp');
+  mkdirSync(path.join(adapter, 'dist'), { recursive: true });
+  writeFileSync(path.join(adapter, 'package.json'), '{"type":"module"}');
+  copyFileSync(new URL('acp-agent.js', import.meta.url), path.join(adapter, 'dist/index.js'));
+  chmodSync(path.join(adapter, 'dist/index.js'), 0o644);
+  return path.join(folder, 'node_modules');
 }
 
 export interface RealSupervisorOptions extends RuntimeOptions {

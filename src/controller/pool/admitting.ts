@@ -3,6 +3,8 @@ import { sessionUid } from '../../domain/names.js';
 import { describeFinding } from '../../lib/errors.js';
 import { activeInstance, instanceProblem } from './accept.js';
 import { end } from './ending.js';
+import type { EndPlan } from './ending.js';
+import { sessionsFailed } from '../../harness/introspection.js';
 import type { Status } from '../../harness/introspection.js';
 import type { PoolDecision, StatusIntent } from './decision.js';
 import { degraded, serving, starting } from './intents.js';
@@ -133,9 +135,15 @@ export const unhealthy: PoolRule = (o, now) => {
   const { lifecycle, drain } = probe.status;
   // One that drains never takes work again, whoever asked it to.
   if (drain.requested || lifecycle === 'draining' || lifecycle === 'terminating')
-    return end(o, now, { reason: 'runtime_pool_drained_instance' });
+    return end(o, now, { reason: 'runtime_pool_drained_instance', ...givenUp(drain.reason) });
   return lifecycle === 'booting' ? { status: starting('the instance is booting'), wait: 1_000 } : undefined;
 };
+
+/** An instance in which no session begins counts as given up: the next one may be no better. */
+function givenUp(reason: string | undefined): Pick<EndPlan, 'used'> {
+  const because = 'sessions could not be created in the instance';
+  return reason === sessionsFailed ? { used: { cause: 'sessions-failed', because } } : {};
+}
 
 /** Slots that Tasks hold, and those that are used without one: what was left behind, or is about to be. */
 function slotsInUse(reserved: readonly PoolReservation[], { pressure, sessions, activePrompts }: Status) {

@@ -44,6 +44,7 @@ export const recycleCauses = [
   'seed-conflict',
   'restarted',
   'unhealthy',
+  'sessions-failed',
   'identity-capacity',
 ] as const;
 export type RecycleCause = (typeof recycleCauses)[number];

@@ -4,7 +4,7 @@ import { short } from '../../domain/digests.js';
 import { describeFinding } from '../../lib/errors.js';
 import { isQuiescent } from '../../harness/introspection.js';
 import { instanceProblem } from './accept.js';
-import type { PoolDecision, RecycleCause, StatusIntent } from './decision.js';
+import type { EndCause, PoolDecision, RecycleCause, StatusIntent } from './decision.js';
 import { isUndemanded } from './demand.js';
 import { degraded, drainTimedOut, draining, quiescent, reasoned, stopped, stopping } from './intents.js';
 import type { PodView, PoolObservation } from './observation.js';
@@ -25,6 +25,8 @@ export interface EndPlan {
   readonly because?: string;
   /** Why one that never took work is ended, if that counts as given up. @default it was planned */
   readonly unused?: RecycleCause;
+  /** Why one that took work is ended, if that counts as given up. @default it was planned */
+  readonly used?: { readonly cause: RecycleCause; readonly because: string };
   /** Reasons of AdmissionReady while it lasts. @default AdmissionClosed */
   readonly admission?: Readonly<Partial<Record<PoolLifecycle, string>>>;
   /** A drain that takes longer than the pool's cold start may is said. @default however long it takes */
@@ -172,7 +174,7 @@ function doubtOf(o: PoolObservation, pod: PodView): { readonly says: string; rea
 }
 
 const drained =
-  ({ reason }: EndPlan): PoolRule =>
+  ({ reason, used }: EndPlan): PoolRule =>
   (o, now) => {
     const pod = instanceOf(o);
     const { probe } = o.known;
@@ -185,10 +187,11 @@ const drained =
     const quiet = quiescent('the instance is quiet');
     // The barrier is on record before what it allows.
     if (o.pool.status?.lifecycle !== 'Quiescent') return { status: quiet, wait: 0 };
-    return { ...ended(o, 'planned', 'the instance is drained and quiet'), status: quiet };
+    const { cause, because } = used ?? { cause: 'planned', because: 'the instance is drained and quiet' };
+    return { ...ended(o, cause, because), status: quiet };
   };
 
-function ended(o: PoolObservation, cause: 'planned' | 'unproven', because: string): PoolDecision | undefined {
+function ended(o: PoolObservation, cause: EndCause, because: string): PoolDecision | undefined {
   const effect = endOf(o, cause, because);
   return effect && { status: stopping(because), effect };
 }

@@ -44,6 +44,11 @@ import { pageOf } from '../../support/pool-page.js';
 
 const decided = (stage: Stage, ...changes: readonly Change[]): PoolDecision => decide(observed(stage, ...changes), now);
 
+const sessionsFailing = {
+  ...drainRequested,
+  drain: { acceptingNewSessions: false, requested: true, requestedAt: ago(1_000), reason: 'session_creation_failed' },
+};
+
 /** A decision in a few words: `lifecycle/admission reason instance`, effect, wait. */
 function said({ status, effect, wait }: PoolDecision) {
   const { RolloutReady } = status?.conditions ?? {};
@@ -931,6 +936,12 @@ group('from a Pod to an instance (§4, §5.4, §7.4)', () => {
       is: { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep', wait: 0 },
     },
     {
+      row: 'an instance that drains because sessions could not be created in it is ended likewise',
+      stage: 'serving',
+      changes: [knowing({ probe: probed(sessionsFailing) }), withStatus({ lifecycle: 'Quiescent' })],
+      is: { status: 'Quiescent/Draining RolloutQuiescent', instance: 'keep', effect: 'delete-claim' },
+    },
+    {
       row: 'an instance that was never admitted and does not answer is given up when a start takes no longer',
       stage: 'seeded',
       changes: [claimedAt(120_000), knowing({ probe: failing })],
@@ -1007,6 +1018,11 @@ group('from a Pod to an instance (§4, §5.4, §7.4)', () => {
       is: { status: 'Serving/Closed ExactInstanceReady', instance: 'this', ...later },
     },
   ]);
+
+  test('an instance that drained because sessions could not be created in it counts as given up', () => {
+    const { effect } = decided('serving', knowing({ probe: probed(sessionsFailing) }), withStatus({ lifecycle: 'Quiescent' }));
+    expect(effect).toMatchObject({ cause: 'sessions-failed', because: 'sessions could not be created in the instance' });
+  });
 
   const identities = (remaining: number): Change =>
     knowing({ probe: probed({ sessionIdentityCapacity: { total: 10_000, remaining, exhaustionReserve: 1 } }) });

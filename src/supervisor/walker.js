@@ -1,0 +1,61 @@
+// The program that a supervisor runs as the user of a session, see session-user.ts: one order on stdin, one answer on stdout.
+
+import { readFileSync } from 'node:fs';
+import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
+
+/** @typedef {import('./session-user.js').ScanOrder} ScanOrder */
+/** @typedef {import('./session-user.js').RemoveOrder} RemoveOrder */
+/** @typedef {import('./session-user.js').ScanAnswer} ScanAnswer */
+/** @typedef {import('./session-user.js').RemoveAnswer} RemoveAnswer */
+
+/** @param {ScanOrder} order @returns {ScanAnswer} */
+function scan({ folder, excluded, reserved, maxEntries, maxBytes }) {
+  const [unseen, refused] = [new Set(excluded), new Set(reserved)];
+  const found = { entries: 0, files: 0, links: 0, bytes: 0, reserved: false };
+  const root = openFolder(folder);
+  const stopped = walk(root, ({ name, kind, bytes }) => {
+    const text = name.toString('latin1');
+    if (unseen.has(text)) return 'pass';
+    found.reserved ||= refused.has(text);
+    found.entries++;
+    if (kind === 'file') {
+      found.files++;
+      found.bytes = Math.min(found.bytes + bytes, Number.MAX_SAFE_INTEGER);
+    }
+    if (kind === 'link') found.links++;
+    return found.entries > maxEntries || found.bytes > maxBytes ? 'stop' : 'enter';
+  });
+  return { ...found, folderId: root.id, exceeded: stopped !== undefined };
+}
+
+/** @param {RemoveOrder} order @returns {RemoveAnswer} */
+function remove({ folders, shared }) {
+  let left = 0;
+  let code = '';
+  for (const path of folders) {
+    const found = emptyFolder(openFolder(path));
+    left += found.left;
+    code ||= found.code;
+  }
+  for (const path of shared) {
+    try {
+      removeOwn(path);
+    } catch {
+      // A folder that is not there has nothing of this user.
+    }
+  }
+  return { left, code };
+}
+
+/** @returns {ScanAnswer | RemoveAnswer | { readonly failed: string }} */
+function answer() {
+  const order = /** @type {ScanOrder | RemoveOrder} */ (JSON.parse(readFileSync(0, 'utf8')));
+  try {
+    return 'folder' in order ? scan(order) : remove(order);
+  } catch (error) {
+    // A message would quote names that the session chose.
+    return { failed: /** @type {NodeJS.ErrnoException} */ (error).code ?? 'unknown' };
+  }
+}
+
+process.stdout.write(JSON.stringify(answer()));
