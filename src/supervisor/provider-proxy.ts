@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
 import { closeServer, sameText, startListening } from './bootstrap.js';
+import { OwnedConnections, serverLimits } from './connections.js';
 import type { Provider } from './provider.js';
 import { readBody } from './request-body.js';
 
@@ -41,7 +42,9 @@ export interface ProviderProxy {
   readonly close: () => Promise<void>;
 }
 
-const most = { request: 32 * 1024 * 1024, response: 64 * 1024 * 1024, perSession: 2, inAll: 8, connections: 256 } as const;
+const most = { request: 32 * 1024 * 1024, response: 64 * 1024 * 1024, perSession: 2, inAll: 8 } as const;
+/** Twice what the kernel queues: a full queue never displaces a connection whose first request is still unread. */
+const connectionBounds = { unproven: 1024, perOwner: 16 } as const;
 const prefix = '/_orka/provider/';
 
 interface Route {
@@ -73,13 +76,12 @@ interface Refused {
 export async function startProviderProxy(upstream: URL, token: string, routes: Provider['routes']): Promise<ProviderProxy> {
   const known = new Map<string, Route>();
   let inAll = 0;
-  // An agent may open connections and send nothing: they are few, and do not stay.
-  const patience = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 };
-  const server = createServer({ maxHeaderSize: 32 * 1024, ...patience }, (request, response) => {
+  const connections = new OwnedConnections(connectionBounds);
+  const server = createServer({ ...serverLimits, requestTimeout: 60_000 }, (request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
   server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n'));
-  server.maxConnections = most.connections;
+  connections.guard(server);
   await startListening(server, { host: '127.0.0.1', port: 0 });
   const { port } = server.address() as AddressInfo;
 
@@ -125,6 +127,7 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
     const route = known.get(id);
     const bearer = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (!route || !sameText(bearer, route.credential)) return { status: 401, code: 'unauthenticated' };
+    if (!connections.claim(request.socket, id)) return { status: 429, code: 'too_many_connections' };
     if (!route.onTurnLimit) return { status: 403, code: 'no_active_prompt' };
     const wanted = `/${rest.join('/')}`;
     const allowed = routes[`${request.method ?? ''} ${wanted}`];
@@ -205,7 +208,10 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
   }
 
   function revoke(): void {
-    for (const route of known.values()) disable(route);
+    for (const [id, route] of known) {
+      disable(route);
+      connections.end(id);
+    }
     known.clear();
   }
 
@@ -240,6 +246,7 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
         remove: () => {
           disable(route);
           known.delete(id);
+          connections.end(id);
         },
       };
     },

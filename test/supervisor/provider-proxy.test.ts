@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { startProviderProxy } from '../../src/supervisor/provider-proxy.js';
 import type { ProviderProxy, ProxyRoute } from '../../src/supervisor/provider-proxy.js';
 import { eventually } from '../support/eventually.js';
@@ -192,4 +192,34 @@ test('a request counts from before its body is read: many that never end are few
   await eventually(() => sockets.every(({ destroyed }) => destroyed));
   const next = active();
   expect((await ask(next)).status).toBe(200);
+});
+
+test('silent connections without end keep no session from its model', async () => {
+  const route = active();
+  const sockets = Array.from({ length: 1300 }, () => {
+    const socket = connect(Number(new URL(route.url).port), '127.0.0.1');
+    return socket.on('error', () => undefined);
+  });
+  await eventually(() => sockets.filter(({ destroyed }) => destroyed).length >= 1300 - 1024);
+  expect((await ask(route)).status).toBe(200);
+  for (const socket of sockets) socket.destroy();
+});
+
+test('a session has a bound of connections of its own, and another session none of its trouble', async () => {
+  const [route, other] = [active(), active()];
+  const { port, pathname } = new URL(route.url);
+  const head = `GET ${pathname}/v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${route.credential}\r\n\r\n`;
+  const answers: string[] = [];
+  const sockets: Socket[] = [];
+  for (let i = 0; i < 20; i++) {
+    const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+    sockets.push(socket);
+    const answered = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    socket.write(head);
+    answers.push((await answered).toString().slice(0, 12));
+  }
+  expect(answers.filter((answer) => answer === 'HTTP/1.1 429')).toHaveLength(4);
+  expect((await ask(other, '/v1/models', { method: 'GET' })).status).toBe(200);
+  route.remove();
+  await eventually(() => sockets.every(({ destroyed }) => destroyed));
 });
