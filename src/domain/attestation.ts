@@ -4,7 +4,7 @@ import type { JsonObject } from '../lib/json.js';
 import type { Digest } from '../lib/sha256.js';
 import { admittedDigest, attestPod, attestRenderedIn } from './pod-attestation.js';
 import type { Mismatch } from './pod-attestation.js';
-import { compact, firstDifference, normalPodSpec } from './pod-spec.js';
+import { compact, copiedPodSpec, firstDifference } from './pod-spec.js';
 import { expectedPod, nameHash, podTemplateOf, providerKeys, specOf } from './provider-pod.js';
 
 /** What a pool's claim was materialised into, as it is stored right now. */
@@ -69,10 +69,13 @@ function attestSandbox({ template, claim, sandbox, pod }: Materialization): Mism
     const found = sandbox.metadata.annotations?.[providerKeys.templateRef];
     return differs(3, sandboxAt, `metadata.annotations[${providerKeys.templateRef}]`, found, template.metadata.name);
   }
-  const sandboxSpec = firstDifference(normalPodSpec(expected.spec), normalPodSpec(actual.spec));
+  // Without a value of its own, the provider mounts no token.
+  const wanted = { automountServiceAccountToken: false, ...expected.spec };
+  const sandboxSpec = firstDifference(copiedPodSpec(wanted), copiedPodSpec(actual.spec));
   if (sandboxSpec || managesNetwork(template)) {
-    const { path = ['networkPolicyManagement'], found, wanted } = sandboxSpec ?? { found: 'Managed', wanted: 'Unmanaged' };
-    return differs(4, sandboxAt, fieldPath(['spec', 'podTemplate', 'spec', ...path]), found, wanted);
+    const difference = sandboxSpec ?? { path: ['networkPolicyManagement'], found: 'Managed', wanted: 'Unmanaged' };
+    const field = fieldPath(['spec', 'podTemplate', 'spec', ...difference.path]);
+    return differs(4, sandboxAt, field, difference.found, difference.wanted);
   }
   const volumes = [specOf(template)['volumeClaimTemplates'], specOf(sandbox)['volumeClaimTemplates']];
   if (!equalJson(compact(volumes[0] ?? null), compact(volumes[1] ?? null)))

@@ -12,61 +12,92 @@ const podDefaults: JsonObject = {
 };
 const containerDefaults: JsonObject = { terminationMessagePath: '/dev/termination-log', terminationMessagePolicy: 'File' };
 const probeDefaults: JsonObject = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
-const neverCompared = ['nodeName', 'priority', 'preemptionPolicy', 'overhead', 'serviceAccount'];
+/** What admission and the scheduler write into a Pod; `serviceAccount` is the server's copy of another field. */
+const addedToPods = ['nodeName', 'priority', 'preemptionPolicy', 'overhead', 'serviceAccount'];
 const automaticTolerations = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
 /**
- * A Pod spec with the server's defaults written out, and without what admission and scheduling may add. `base` is the spec that it is
- * compared with: pull secrets and a priority class are compared only if that has some.
+ * A Pod spec as the provider's copy of it reads: without the zero values that its types leave out, and with the one that they write. Nothing
+ * else is normalised: nobody but the provider writes such a copy. Source: corrections.md item 29.
+ */
+export function copiedPodSpec(spec: JsonObject): JsonObject {
+  const containers = (name: string) => ((spec[name] ?? []) as readonly JsonObject[]).map(copiedContainer);
+  const copied = { ...spec, containers: containers('containers'), initContainers: containers('initContainers') };
+  return (compact(copied) ?? {}) as JsonObject;
+}
+
+/** A Pod spec with the server's defaults written out, as a template of a workload is stored. */
+export function defaultedPodSpec(spec: JsonObject): JsonObject {
+  const copied = copiedPodSpec(spec);
+  const containers = (name: string) => ((copied[name] ?? []) as readonly JsonObject[]).map(defaultedContainer);
+  const { serviceAccount: _copy, ...written } = { ...podDefaults, ...copied };
+  return compact({
+    ...written,
+    containers: containers('containers'),
+    initContainers: containers('initContainers'),
+  }) as JsonObject;
+}
+
+/**
+ * The spec of a Pod with the server's defaults written out, and without what admission and scheduling may add. `base` is the spec that it is
+ * compared with: pull secrets and a priority class are compared only if that has some. Only for Pods: admission changes nothing else.
  */
 export function normalPodSpec(spec: JsonObject, base: JsonObject = spec): JsonObject {
   const ignored = [
-    ...neverCompared,
+    ...addedToPods,
     ...['imagePullSecrets', 'priorityClassName'].filter((name) => compact(base[name] ?? null) === undefined),
   ];
   const tolerations = (Array.isArray(spec['tolerations']) ? (spec['tolerations'] as readonly JsonObject[]) : []).filter(
     ({ key, operator, effect }) =>
       !(operator === 'Exists' && effect === 'NoExecute' && automaticTolerations.some((one) => one === key)),
   );
-  const containers = (name: string) => ((spec[name] ?? []) as readonly JsonObject[]).map(normalContainer);
-  const written = {
-    ...podDefaults,
-    ...(compact(spec) as JsonObject | undefined),
-    tolerations,
-    containers: containers('containers'),
-    initContainers: containers('initContainers'),
-  };
+  const written = { ...defaultedPodSpec(spec), tolerations };
   return compact(Object.fromEntries(Object.entries(written).filter(([name]) => !ignored.includes(name)))) as JsonObject;
 }
 
-function normalContainer(container: JsonObject): JsonObject {
-  const list = (name: string) => (container[name] ?? []) as readonly JsonObject[];
-  const probes = ['startupProbe', 'readinessProbe', 'livenessProbe'].filter((name) => container[name] !== undefined);
+const probeNames = ['startupProbe', 'readinessProbe', 'livenessProbe'];
+
+function probesOf(container: JsonObject, change: (probe: JsonObject) => JsonObject): JsonObject {
+  const present = probeNames.flatMap((name) => (isObject(container[name]) ? [[name, change(container[name])] as const] : []));
+  return Object.fromEntries(present);
+}
+
+const listOf = (container: JsonObject, name: string) => (container[name] ?? []) as readonly JsonObject[];
+
+function copiedContainer(container: JsonObject): JsonObject {
   return {
-    ...containerDefaults,
     ...container,
-    ports: list('ports').map((port) => ({ protocol: 'TCP', ...port })),
-    env: list('env').map((variable) => {
-      const { valueFrom } = variable;
-      const { value, ...rest } = variable;
-      const reference =
-        isObject(valueFrom) && isObject(valueFrom['fieldRef'])
-          ? { valueFrom: { fieldRef: { apiVersion: 'v1', ...valueFrom['fieldRef'] } } }
-          : {};
-      return { ...rest, ...(value === '' || value === undefined ? {} : { value }), ...reference };
-    }),
-    ...Object.fromEntries(probes.map((name) => [name, normalProbe(container[name] as JsonObject)])),
+    env: listOf(container, 'env').map(({ value, ...rest }) => ({
+      ...withReference(rest, 'resourceFieldRef', { divisor: '0' }),
+      ...(value === '' || value === undefined ? {} : { value }),
+    })),
+    ...probesOf(container, ({ initialDelaySeconds, ...rest }) =>
+      initialDelaySeconds === 0 || initialDelaySeconds === undefined ? rest : { ...rest, initialDelaySeconds },
+    ),
   };
 }
 
-function normalProbe(probe: JsonObject): JsonObject {
-  const { initialDelaySeconds, ...rest } = { ...probeDefaults, ...probe };
-  const get = rest['httpGet'];
+function defaultedContainer(container: JsonObject): JsonObject {
   return {
-    ...rest,
-    ...(initialDelaySeconds === 0 ? {} : { initialDelaySeconds }),
-    ...(isObject(get) ? { httpGet: { scheme: 'HTTP', path: '/', ...get } } : {}),
+    ...containerDefaults,
+    ...container,
+    ports: listOf(container, 'ports').map((port) => ({ protocol: 'TCP', ...port })),
+    env: listOf(container, 'env').map((variable) => withReference(variable, 'fieldRef', { apiVersion: 'v1' })),
+    ...probesOf(container, defaultedProbe),
   };
+}
+
+/** A variable with defaults in the reference that it takes its value from, if it is one of this kind. */
+function withReference(variable: JsonObject, kind: string, defaults: JsonObject): JsonObject {
+  const source = variable['valueFrom'];
+  if (!isObject(source) || !isObject(source[kind])) return variable;
+  return { ...variable, valueFrom: { ...source, [kind]: { ...defaults, ...source[kind] } } };
+}
+
+function defaultedProbe(probe: JsonObject): JsonObject {
+  const written = { ...probeDefaults, ...probe };
+  const get = written['httpGet'];
+  return { ...written, ...(isObject(get) ? { httpGet: { scheme: 'HTTP', path: '/', ...get } } : {}) };
 }
 
 /** Without empty lists and objects: absent and empty mean the same to the API server. */

@@ -61,6 +61,11 @@ export function signOperation(secret: string, grant: OperationGrant, now: Instan
   );
 }
 
+/** What a token of an operation grants, whichever request it comes with. Throws {@link CapabilityError} unless this pool signed it and it is valid. */
+export function openOperation(secret: string, token: string, now: Instant): OperationGrant {
+  return opened(secret, token, operationClaims, now);
+}
+
 /**
  * Throws {@link CapabilityError} unless `token` was made for exactly this request. Expiry is reached at its instant.
  * `session: false` ignores the session of the fence.
@@ -71,7 +76,7 @@ export function verifyOperation(
   expected: OperationGrant,
   { now, session }: { readonly now: Instant; readonly session: boolean },
 ): void {
-  const claims = opened(secret, token, operationClaims, now);
+  const claims = openOperation(secret, token, now);
   if (session && claims.fence.runtimeSessionUID === undefined) throw problem('mismatch', 'the fence of a session');
   const sameTime = nanoseconds(claims.expiresAt) === nanoseconds(expected.expiresAt);
   const same =

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Credentials } from '../harness/bootstrap.js';
-import { CapabilityError, verifyOperation, verifyStatus } from '../harness/capability.js';
+import { CapabilityError, openOperation, verifyOperation, verifyStatus } from '../harness/capability.js';
 import { instant, milliseconds } from '../harness/instant.js';
 import type { MutationMetadata, MutationScope } from '../harness/metadata.js';
 import { headers } from '../harness/protocol.js';
@@ -12,6 +12,8 @@ import { Refusal, refusalOf } from './refusal.js';
 export interface Authority {
   /** Judges headers alone, so that strangers cannot make us read a body. Returns the capability token. */
   readonly authenticate: (request: IncomingMessage) => string;
+  /** The same for an operation: its capability must be one of this pool, whatever its body turns out to be. */
+  readonly authenticateOperation: (request: IncomingMessage) => string;
   readonly authorize: (token: string, metadata: MutationMetadata, scope: MutationScope) => void;
   /** Each token once. */
   readonly authorizeStatus: (token: string) => void;
@@ -37,6 +39,11 @@ export function createAuthority(
 
   return {
     authenticate,
+    authenticateOperation: (request) => {
+      const token = authenticate(request);
+      guarded(() => openOperation(credentials.capabilitySecret, token, instant(Date.now())));
+      return token;
+    },
     authorize: (token, metadata, scope) => {
       guarded(() => {
         verifyOperation(credentials.capabilitySecret, token, metadata, { now: instant(Date.now()), session: scope !== 'pool' });

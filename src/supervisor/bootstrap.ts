@@ -6,6 +6,7 @@ import type { Credentials } from '../harness/bootstrap.js';
 import { paths } from '../harness/paths.js';
 import { bounds, headers, protocol } from '../harness/protocol.js';
 import { ConfigError } from './config.js';
+import { boundPeers, serverLimits } from './connections.js';
 import type { ListenAddress } from './config.js';
 import { credentialVariables } from './credentials.js';
 import { deferred } from './deferred.js';
@@ -79,13 +80,10 @@ export function bootstrapHandler(
 export async function awaitCredentials(phase: BootstrapPhase, listen: ListenAddress, signal: AbortSignal): Promise<Credentials> {
   const seeded = deferred<Credentials>();
   const answer = bootstrapHandler(phase, seeded.resolve);
-  const server = createServer(
-    { maxHeaderSize: 32 * 1024, headersTimeout: 10_000, requestTimeout: 30_000 },
-    (request, response) => {
-      answer(request, response).catch(() => response.destroy());
-    },
-  );
-  server.keepAliveTimeout = 60_000;
+  const server = createServer({ ...serverLimits, keepAliveTimeout: 60_000 }, (request, response) => {
+    answer(request, response).catch(() => response.destroy());
+  });
+  boundPeers(server);
   const stop = () => {
     seeded.reject(new Error('stopped while waiting for credentials'));
   };

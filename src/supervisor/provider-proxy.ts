@@ -7,9 +7,12 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { isObject } from '../lib/json.js';
-import type { Json } from '../lib/json.js';
 import { closeServer, sameText, startListening } from './bootstrap.js';
+import { OwnedConnections, serverLimits } from './connections.js';
+import { ModelCalls, uncounted } from './model-call.js';
+import type { ModelCall, ModelTrouble } from './model-call.js';
+import { boundedRequest } from './model-request.js';
+import type { Refused } from './model-request.js';
 import type { Provider } from './provider.js';
 import { readBody } from './request-body.js';
 
@@ -19,19 +22,13 @@ export interface ProxyRoute {
   readonly credential: string;
   /** Takes what belongs to this route alone out of a text. */
   readonly redact: (text: string) => string;
-  /** Why the last call of the model since `enable` had no answer of the model; `undefined` = it had one, or there was none. */
+  /** Why the model's side failed last since `enable`; `undefined` = it answered after that, or never failed. */
   readonly trouble: () => ModelTrouble | undefined;
   /** Lets requests through until `disable`; `turnLimit` is told of the first inference call beyond `maxTurns`. */
   readonly enable: (turnLimit: () => void) => void;
   /** Also breaks what is under way. */
   readonly disable: () => void;
   readonly remove: () => void;
-}
-
-/** What kept the model from answering. */
-interface ModelTrouble {
-  readonly code: 'model_unauthorized' | 'model_rate_limited' | 'model_unavailable' | 'model_request_refused';
-  readonly message: string;
 }
 
 export interface ProviderProxy {
@@ -41,7 +38,9 @@ export interface ProviderProxy {
   readonly close: () => Promise<void>;
 }
 
-const most = { request: 32 * 1024 * 1024, response: 64 * 1024 * 1024, perSession: 2, inAll: 8, connections: 256 } as const;
+const most = { request: 32 * 1024 * 1024, response: 64 * 1024 * 1024, perSession: 2, inAll: 8 } as const;
+/** Twice what the kernel queues: a full queue never displaces a connection whose first request is still unread. */
+const connectionBounds = { unproven: 1024, perOwner: 16 } as const;
 const prefix = '/_orka/provider/';
 
 interface Route {
@@ -51,9 +50,7 @@ interface Route {
   readonly outputLimit: number;
   readonly underWay: Set<() => void>;
   onTurnLimit: (() => void) | undefined;
-  /** Calls that the model answered, and those that it may yet answer. */
-  turns: number;
-  trouble: ModelTrouble | undefined;
+  readonly calls: ModelCalls;
 }
 
 /** One of the few requests that a session may have under way. */
@@ -64,22 +61,24 @@ interface Place {
   readonly onStop: (end: () => void) => void;
 }
 
-interface Refused {
-  readonly status: number;
-  readonly code: string;
-}
+/** Less than the five minutes after which agents give up a silent model: who was silent stays known. */
+const longestSilence = 270_000;
 
-/** Listens on a free port of 127.0.0.1. `token` stays in the closure: nothing else of the supervisor can read it. */
-export async function startProviderProxy(upstream: URL, token: string, routes: Provider['routes']): Promise<ProviderProxy> {
+/** Listens on a free port of 127.0.0.1. `silence`: milliseconds that a model may say nothing. `token` stays in the closure: nothing else of the supervisor can read it. */
+export async function startProviderProxy(
+  upstream: URL,
+  token: string,
+  routes: Provider['routes'],
+  silence = longestSilence,
+): Promise<ProviderProxy> {
   const known = new Map<string, Route>();
   let inAll = 0;
-  // An agent may open connections and send nothing: they are few, and do not stay.
-  const patience = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 };
-  const server = createServer({ maxHeaderSize: 32 * 1024, ...patience }, (request, response) => {
+  const connections = new OwnedConnections(connectionBounds);
+  const server = createServer({ ...serverLimits, requestTimeout: 60_000 }, (request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
   server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n'));
-  server.maxConnections = most.connections;
+  connections.guard(server);
   await startListening(server, { host: '127.0.0.1', port: 0 });
   const { port } = server.address() as AddressInfo;
 
@@ -107,12 +106,12 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
       refuse(response, { status: 403, code: 'no_active_prompt' });
       return;
     }
-    if (inference && route.turns >= route.maxTurns) {
+    if (inference && route.calls.turns >= route.maxTurns) {
       refuse(response, { status: 400, code: 'turn_limit' });
       route.onTurnLimit();
       return;
     }
-    await forward(path, request, checked.body, response, place, inference ? callOf(route) : ignored);
+    await forward(path, request, checked.body, response, place, inference ? route.calls.begin() : uncounted);
   }
 
   function find(
@@ -125,6 +124,7 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
     const route = known.get(id);
     const bearer = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (!route || !sameText(bearer, route.credential)) return { status: 401, code: 'unauthenticated' };
+    if (!connections.claim(request.socket, id)) return { status: 429, code: 'too_many_connections' };
     if (!route.onTurnLimit) return { status: 403, code: 'no_active_prompt' };
     const wanted = `/${rest.join('/')}`;
     const allowed = routes[`${request.method ?? ''} ${wanted}`];
@@ -146,7 +146,7 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
     return { stop, onStop: (end) => ends.add(end) };
   }
 
-  /** Sends one request on, and its answer back as it comes. */
+  /** Sends one request on, and its answer back as it comes. Resolves when the agent has all of it, or left. */
   function forward(
     path: string,
     request: IncomingMessage,
@@ -163,39 +163,62 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
         port: upstream.port === '' ? undefined : upstream.port,
         path: upstream.pathname.replace(/\/$/, '') + path,
         headers: upstreamHeaders(request, body),
+        timeout: silence,
       });
-      onStop(() => outgoing.destroy());
+      let answered = false;
+      onStop(() => {
+        call.ended();
+        outgoing.destroy();
+      });
       response.once('close', () => {
+        call.ended();
         outgoing.destroy();
         resolve();
       });
-      outgoing.once('error', () => {
-        call.failed({ code: 'model_unavailable', message: 'the provider proxy cannot be reached' });
+      const broken = (message: string) => {
+        call.failed(message);
         if (response.headersSent) response.destroy();
         else refuse(response, { status: 502, code: 'upstream_unreachable' });
-        resolve();
+      };
+      outgoing.once('timeout', () => {
+        // An agent that does not read keeps its model from speaking.
+        if (response.writableNeedDrain) call.ended();
+        broken('the model was silent for too long');
+        outgoing.destroy();
+      });
+      outgoing.once('error', () => {
+        broken('the provider proxy cannot be reached');
       });
       outgoing.once('response', (incoming) => {
+        answered = true;
         call.answered(incoming.statusCode ?? 502);
         incoming.once('error', () => {
-          call.failed({ code: 'model_unavailable', message: 'the answer of the model broke off' });
+          broken('the answer of the model broke off');
         });
-        relay(incoming, response, stop);
+        incoming.once('end', () => {
+          call.ended();
+        });
+        relay(incoming, response, () => {
+          call.failed(`the answer of the model is longer than ${most.response} bytes`);
+          stop();
+        });
+      });
+      // A server that switches protocols closes the request without an error.
+      outgoing.once('close', () => {
+        if (!answered) broken('the provider proxy gave no answer');
       });
       outgoing.end(body);
     });
   }
 
   function upstreamHeaders(request: IncomingMessage, body: Buffer): OutgoingHttpHeaders {
-    const kept = ['accept', 'content-type'].flatMap((name) => {
-      const value = request.headers[name];
-      return value === undefined ? [] : [[name, value] as const];
-    });
+    const { accept } = request.headers;
     return {
-      ...Object.fromEntries(kept),
+      ...(accept === undefined ? {} : { accept }),
       authorization: `Bearer ${token}`,
       'accept-encoding': 'identity',
-      ...(body.length > 0 ? { 'content-length': body.length } : {}),
+      // The type as which the body was checked.
+      ...(body.length > 0 ? { 'content-type': 'application/json', 'content-length': body.length } : {}),
     };
   }
 
@@ -205,7 +228,10 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
   }
 
   function revoke(): void {
-    for (const route of known.values()) disable(route);
+    for (const [id, route] of known) {
+      disable(route);
+      connections.end(id);
+    }
     known.clear();
   }
 
@@ -220,18 +246,16 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
         outputLimit: outputLimit ?? 0,
         underWay: new Set(),
         onTurnLimit: undefined,
-        turns: 0,
-        trouble: undefined,
+        calls: new ModelCalls(),
       };
       known.set(id, route);
       return {
         url: `http://127.0.0.1:${port}${prefix}${id}`,
         credential,
         redact: (text) => text.replaceAll(credential, redacted).replaceAll(id, redacted),
-        trouble: () => route.trouble,
+        trouble: () => route.calls.trouble,
         enable: (turnLimit) => {
-          route.turns = 0;
-          route.trouble = undefined;
+          route.calls.reset();
           route.onTurnLimit = turnLimit;
         },
         disable: () => {
@@ -240,6 +264,7 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
         remove: () => {
           disable(route);
           known.delete(id);
+          connections.end(id);
         },
       };
     },
@@ -253,54 +278,15 @@ export async function startProviderProxy(upstream: URL, token: string, routes: P
 
 const redacted = '[redacted]';
 
-/** One call of the model: a turn, unless the model does not answer it. An agent tries again by itself, which is no turn of its user's. */
-interface ModelCall {
-  readonly answered: (status: number) => void;
-  readonly failed: (trouble: ModelTrouble) => void;
-}
-
-const ignored: ModelCall = { answered: () => undefined, failed: () => undefined };
-
-function callOf(route: Route): ModelCall {
-  route.turns++;
-  let counts = true;
-  const failed = (trouble: ModelTrouble): void => {
-    if (counts) route.turns--;
-    counts = false;
-    route.trouble = trouble;
-  };
-  return {
-    answered: (status) => {
-      if (status < 300) route.trouble = undefined;
-      else failed({ code: troubleCode(status), message: `the model was asked and HTTP ${status} was the answer` });
-    },
-    failed,
-  };
-}
-
-function troubleCode(status: number): ModelTrouble['code'] {
-  if (status === 401 || status === 403) return 'model_unauthorized';
-  if (status === 429) return 'model_rate_limited';
-  return status < 400 || status >= 500 ? 'model_unavailable' : 'model_request_refused';
-}
-
 type OutputMembers = readonly [string, ...string[]];
 
-/** The body to send: that of the frozen model, with the output bounded. `members`: of the bound; `undefined` = no body is expected. */
-function checkBody(route: Route, body: Buffer, members: OutputMembers | undefined): Refused | { readonly body: Buffer } {
-  if (!members) return body.length === 0 ? { body } : { status: 400, code: 'no_body_expected' };
-  const value = parse(body);
-  if (!isObject(value)) return { status: 400, code: 'malformed_body' };
-  if (value['model'] !== route.model) return { status: 403, code: 'outside_profile' };
-  const limit = route.outputLimit;
-  const given = members.filter((member) => value[member] !== undefined && value[member] !== null);
-  const within = given.every((member) => typeof value[member] === 'number' && value[member] <= limit);
-  if (limit === 0 || (given.length > 0 && within)) return { body };
-  const bounded = Object.fromEntries((given.length > 0 ? given : [members[0]]).map((member) => [member, limit]));
-  return { body: Buffer.from(JSON.stringify({ ...value, ...bounded })) };
+/** `outputMembers`: of the bound of an answer; `undefined` = no body is expected. */
+function checkBody(route: Route, body: Buffer, outputMembers: OutputMembers | undefined): Refused | { readonly body: Buffer } {
+  if (outputMembers) return boundedRequest(body, { model: route.model, outputLimit: route.outputLimit, outputMembers });
+  return body.length === 0 ? { body } : { status: 400, code: 'no_body_expected' };
 }
 
-function relay(incoming: IncomingMessage, response: ServerResponse, stop: () => void): void {
+function relay(incoming: IncomingMessage, response: ServerResponse, tooLong: () => void): void {
   const status = incoming.statusCode ?? 502;
   if (status >= 300 && status < 400) {
     incoming.destroy();
@@ -315,9 +301,8 @@ function relay(incoming: IncomingMessage, response: ServerResponse, stop: () => 
   let size = 0;
   incoming.on('data', (part: Buffer) => {
     size += part.length;
-    if (size > most.response) stop();
+    if (size > most.response) tooLong();
   });
-  incoming.once('error', stop);
   incoming.pipe(response);
 }
 
@@ -329,12 +314,4 @@ function refuse(response: ServerResponse, { status, code }: Refused): void {
   });
   response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
   response.end(body);
-}
-
-function parse(body: Buffer): Json | undefined {
-  try {
-    return JSON.parse(body.toString()) as Json;
-  } catch {
-    return undefined;
-  }
 }

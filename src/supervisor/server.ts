@@ -12,6 +12,7 @@ import { contentTypes, protocol } from '../harness/protocol.js';
 import { fresh } from '../harness/replay.js';
 import { createSessionRequest, deleteSessionRequest } from '../harness/sessions.js';
 import type { Authority } from './authority.js';
+import { boundPeers, serverLimits } from './connections.js';
 import { takeDelta } from './delta.js';
 import type { Instance } from './instance.js';
 import { capabilitiesOf, healthOf, statusOf } from './introspect.js';
@@ -42,15 +43,12 @@ export function createSupervisorServer(instance: Instance, authority: Authority)
     if (result) send(response, result.status, result.body);
   }
 
-  const server = createServer(
-    { maxHeaderSize: 32 * 1024, headersTimeout: 10_000, requestTimeout: 30_000 },
-    (request, response) => {
-      answer(request, response).catch((error: unknown) => {
-        fail(instance, request, response, error);
-      });
-    },
-  );
-  server.keepAliveTimeout = 120_000;
+  const server = createServer({ ...serverLimits, keepAliveTimeout: 120_000 }, (request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      fail(instance, request, response, error);
+    });
+  });
+  boundPeers(server);
   return server;
 }
 
@@ -69,10 +67,9 @@ function routesOf(instance: Instance, authority: Authority): readonly Route[] {
       method,
       pattern,
       handle: async (request, response, ids) => {
-        const token = authority.authenticate(request);
+        const token = authority.authenticateOperation(request);
         const body = await readBody(request, config.limits.maxRequestBytes);
-        if (!body)
-          throw new Refusal('invalid_request', `a body of at most ${config.limits.maxRequestBytes} bytes`, { status: 413 });
+        if (!body) throw new Refusal('invalid_request', `a body of at most ${config.limits.maxRequestBytes} bytes`);
         const message = decode(decoder, body);
         const { metadata } = message;
         const problem = scopeProblem(metadata, scope);
@@ -156,7 +153,7 @@ function unavailable(authority: Authority, endpoints: readonly (readonly [RegExp
     method: 'PUT',
     pattern,
     handle: (request) => {
-      authority.authenticate(request);
+      authority.authenticateOperation(request);
       throw new Refusal('invalid_request', says);
     },
   }));

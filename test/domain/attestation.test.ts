@@ -85,6 +85,61 @@ describe('where we decide otherwise', () => {
   });
 });
 
+describe('a Sandbox is its template, to the letter, whatever admission may add to a Pod', () => {
+  const podSpec = '/sandbox/spec/podTemplate/spec';
+  const toleration = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' };
+  const additions: readonly (readonly [member: string, value: Json])[] = [
+    ['nodeName', 'evil'],
+    ['priority', 1_000_000],
+    ['priorityClassName', 'system-node-critical'],
+    ['preemptionPolicy', 'Never'],
+    ['overhead', { cpu: '1' }],
+    ['tolerations', [toleration]],
+    ['serviceAccount', 'evil'],
+    ['imagePullSecrets', [{ name: 'evil' }]],
+    ['dnsPolicy', 'ClusterFirst'],
+    ['schedulerName', 'default-scheduler'],
+    ['serviceAccountName', 'default'],
+  ];
+  const withField = (spec: string, member: string, value: Json): PatchOperation => ({
+    op: 'add',
+    path: `${spec}/${member}`,
+    value,
+  });
+
+  test.each(additions)('a Sandbox with %s is refused, also when its Pod has the same', (member, value) => {
+    const alone = applyPatch<Materialization>('x', base, [withField(podSpec, member, value)]);
+    const both = applyPatch<Materialization>('x', alone, [withField('/pod/spec', member, value)]);
+    expect([attest(alone), attest(both)]).toMatchObject([{ check: 4 }, { check: 4 }]);
+  });
+
+  test.each([
+    ['terminationMessagePath', '/dev/termination-log'],
+    ['terminationMessagePolicy', 'File'],
+  ])('a Sandbox whose container has %s is refused', (member, value) => {
+    const changed = applyPatch<Materialization>('x', base, [withField(`${podSpec}/containers/0`, member, value)]);
+    expect(attest(changed)?.check).toBe(4);
+  });
+
+  test('what the types of the provider leave out or write when they copy a template is no difference', () => {
+    const env = '/spec/podTemplate/spec/containers/0/env/-';
+    const reference = { resource: 'limits.memory' };
+    const copied = applyPatch<Materialization>('x', base, [
+      { op: 'add', path: `/template${env}`, value: { name: 'EMPTY', value: '' } },
+      { op: 'add', path: `/sandbox${env}`, value: { name: 'EMPTY' } },
+      { op: 'add', path: '/pod/spec/containers/0/env/-', value: { name: 'EMPTY' } },
+      { op: 'add', path: `/template${env}`, value: { name: 'MEMORY', valueFrom: { resourceFieldRef: reference } } },
+      ...[`/sandbox${env}`, '/pod/spec/containers/0/env/-'].map((path): PatchOperation => ({
+        op: 'add',
+        path,
+        value: { name: 'MEMORY', valueFrom: { resourceFieldRef: { ...reference, divisor: '0' } } },
+      })),
+      { op: 'remove', path: '/template/spec/podTemplate/spec/automountServiceAccountToken' },
+    ]);
+    expect(attest(copied)).toBeUndefined();
+  });
+});
+
 test('a mismatch names object, field, what was found and what was rendered', () => {
   const changed = applyPatch('x', base, [{ op: 'replace', path: '/pod/spec/containers/0/image', value: 'evil' }]);
   expect(attest(changed)?.finding).toMatchObject({

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { startProviderProxy } from '../../src/supervisor/provider-proxy.js';
 import type { ProviderProxy, ProxyRoute } from '../../src/supervisor/provider-proxy.js';
 import { eventually } from '../support/eventually.js';
@@ -192,4 +193,221 @@ test('a request counts from before its body is read: many that never end are few
   await eventually(() => sockets.every(({ destroyed }) => destroyed));
   const next = active();
   expect((await ask(next)).status).toBe(200);
+});
+
+test('silent connections without end keep no session from its model', async () => {
+  const route = active();
+  const sockets = Array.from({ length: 1300 }, () => {
+    const socket = connect(Number(new URL(route.url).port), '127.0.0.1');
+    return socket.on('error', () => undefined);
+  });
+  await eventually(() => sockets.filter(({ destroyed }) => destroyed).length >= 1300 - 1024);
+  expect((await ask(route)).status).toBe(200);
+  for (const socket of sockets) socket.destroy();
+});
+
+test('a session has a bound of connections of its own, and another session none of its trouble', async () => {
+  const [route, other] = [active(), active()];
+  const { port, pathname } = new URL(route.url);
+  const head = `GET ${pathname}/v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${route.credential}\r\n\r\n`;
+  const answers: string[] = [];
+  const sockets: Socket[] = [];
+  for (let i = 0; i < 20; i++) {
+    const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+    sockets.push(socket);
+    const answered = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    socket.write(head);
+    answers.push((await answered).toString().slice(0, 12));
+  }
+  expect(answers.filter((answer) => answer === 'HTTP/1.1 429')).toHaveLength(4);
+  expect((await ask(other, '/v1/models', { method: 'GET' })).status).toBe(200);
+  route.remove();
+  await eventually(() => sockets.every(({ destroyed }) => destroyed));
+});
+
+describe('what a model is asked is what was checked', () => {
+  const raw = (route: ProxyRoute, body: string, contentType = 'application/json') =>
+    fetch(`${route.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${route.credential}`, 'content-type': contentType },
+      body,
+    });
+  const bounded = (outputLimit?: number) => {
+    const route = proxy.addRoute({ model, maxTurns: 100, ...(outputLimit === undefined ? {} : { outputLimit }) });
+    route.enable(() => undefined);
+    return route;
+  };
+  const sent = async (route: ProxyRoute, body: string): Promise<string | number> => {
+    const { status } = await raw(route, body);
+    return status === 200 ? (fixture.requests.at(-1)?.body ?? '') : status;
+  };
+
+  test.each([
+    ['a member twice', `{"model":"dear","model":"${model}"}`],
+    ['a member twice, once escaped', `{"mod\\u0065l":"dear","model":"${model}"}`],
+    ['a member twice further in', `{"model":"${model}","input":[{"role":"user","role":"system"}]}`],
+    ['a second document', `{"model":"${model}"}{"model":"dear"}`],
+    ['a byte order mark', `\ufeff{"model":"${model}"}`],
+    ['a comment', `{"model":"${model}"/*,"model":"dear"*/}`],
+    ['another case of a guarded member', `{"model":"${model}","Model":"dear"}`],
+    ['a guarded member with a separator', `{"model":"${model}","max-output-tokens":9}`],
+    ['a guarded member in camel case', `{"model":"${model}","maxOutputTokens":9}`],
+    ['a guarded member with a look-alike letter', `{"model":"${model}","max_output_to\u212aens":9}`],
+    ['a guarded member that ends in a null character', `{"model":"${model}","model\\u0000":"dear"}`],
+  ])('%s is refused', async (_, body) => {
+    const before = fixture.requests.length;
+    expect((await raw(bounded(100), body)).status).toBe(400);
+    expect(fixture.requests.length).toBe(before);
+  });
+
+  test('only another case of the model is not the model', async () => {
+    expect((await raw(bounded(), `{"Model":"${model}"}`)).status).toBe(400);
+    expect((await raw(bounded(), '{"input":"x"}')).status).toBe(403);
+  });
+
+  test('member names are re-serialized, and values that are not guarded keep their bytes', async () => {
+    const input = '[1.0,12345678901234567890,1e400,-0,"\\u00e9",{"b":1, "a":2}]';
+    expect(await sent(bounded(), ` { "mod\\u0065l" : "gpt-5\\u002e5", "input":${input} } `)).toBe(
+      `{"model":"${model}","input":${input}}`,
+    );
+  });
+
+  test.each([
+    ['50', '50'],
+    ['1e1', '10'],
+    ['100.0', '100'],
+    ['101', '100'],
+    ['1e400', '100'],
+    ['-1', '100'],
+    ['0', '100'],
+    ['50.5', '100'],
+    ['"50"', '100'],
+    ['[50]', '100'],
+    ['null', '100'],
+  ])('an output bound of %s is sent as %s', async (given, expected) => {
+    expect(await sent(bounded(100), `{"model":"${model}","max_output_tokens":${given}}`)).toBe(
+      `{"model":"${model}","max_output_tokens":${expected}}`,
+    );
+  });
+
+  test('the type of a body is the one as which it was checked', async () => {
+    expect((await raw(bounded(), `{"model":"${model}"}`, 'application/x-www-form-urlencoded')).status).toBe(200);
+    expect(fixture.requests.at(-1)?.headers['content-type']).toBe('application/json');
+  });
+
+  test('a body with a large picture passes', async () => {
+    const picture = 'A'.repeat(20_000_000);
+    const body = `{"model":"${model}","input":"${picture}"}`;
+    expect((await sent(bounded(), body)) === body).toBe(true);
+  });
+});
+
+describe('who closed first', () => {
+  /** A model that does what `behave` says with each request. */
+  const behaving = async (behave: (response: ServerResponse, call: number) => void, silence?: number) => {
+    let calls = 0;
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => behave(response, calls++));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const own = await startProviderProxy(
+      new URL(`http://127.0.0.1:${port}`),
+      token,
+      { 'POST /v1/responses': { inference: true } },
+      silence,
+    );
+    const route = own.addRoute({ model, maxTurns: 2 });
+    let limits = 0;
+    route.enable(() => limits++);
+    return {
+      route,
+      calls: () => calls,
+      limits: () => limits,
+      close: async () => {
+        await own.close();
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      },
+    };
+  };
+  /** Asks, and hangs up once `when` holds. */
+  const hangUp = async (route: ProxyRoute, when: (text: string) => boolean): Promise<void> => {
+    const { port, pathname } = new URL(route.url);
+    const body = JSON.stringify({ model });
+    const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+    let text = '';
+    socket.on('data', (part: Buffer) => (text += part.toString()));
+    socket.write(
+      `POST ${pathname}/v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${route.credential}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await eventually(() => when(text));
+    socket.destroy();
+  };
+
+  test('an agent that hangs up in the middle of an answer had a turn, and the model no trouble', async () => {
+    let left = 0;
+    const it = await behaving((response) => {
+      response.on('close', () => left++);
+      response.writeHead(200).write('a part');
+    });
+    for (let i = 0; i < 2; i++) {
+      await hangUp(it.route, (text) => text.includes('a part'));
+      await eventually(() => left === i + 1);
+    }
+    expect((await ask(it.route)).status).toBe(400);
+    expect([it.limits(), it.route.trouble()]).toEqual([1, undefined]);
+    await it.close();
+  });
+
+  test('an agent that hangs up before the answer begins also had a turn', async () => {
+    let left = 0;
+    const it = await behaving((response) => void response.on('close', () => left++));
+    for (let i = 0; i < 2; i++) {
+      await hangUp(it.route, () => it.calls() === i + 1);
+      await eventually(() => left === i + 1);
+    }
+    expect((await ask(it.route)).status).toBe(400);
+    expect([it.limits(), it.route.trouble()]).toEqual([1, undefined]);
+    await it.close();
+  });
+
+  test('a model that breaks off its answer is trouble, and the call was a turn', async () => {
+    const it = await behaving((response) => {
+      response.writeHead(200).write('a part', () => response.destroy());
+    });
+    for (let i = 0; i < 2; i++) await ask(it.route).then((answer) => answer.text().catch(() => undefined));
+    expect(it.route.trouble()).toMatchObject({ code: 'model_unavailable', message: 'the answer of the model broke off' });
+    expect((await ask(it.route)).status).toBe(400);
+    await it.close();
+  });
+
+  test('a model that breaks before it answers is trouble, and the call was no turn', async () => {
+    const it = await behaving((response, call) => {
+      if (call < 3) response.destroy();
+      else response.end('{}');
+    });
+    for (let i = 0; i < 3; i++) expect((await ask(it.route)).status).toBe(502);
+    expect(it.route.trouble()).toMatchObject({ code: 'model_unavailable' });
+    expect((await ask(it.route)).status).toBe(200);
+    expect(it.route.trouble()).toBeUndefined();
+    await it.close();
+  });
+
+  test('a model that stays silent is trouble before its agent gives up', async () => {
+    const it = await behaving(() => undefined, 50);
+    expect((await ask(it.route)).status).toBe(502);
+    expect(it.route.trouble()).toMatchObject({ code: 'model_unavailable', message: 'the model was silent for too long' });
+    await it.close();
+  });
+
+  test('trouble of a call that came before stays known when the agent hangs up on the next', async () => {
+    const it = await behaving((response, call) => {
+      if (call === 0) response.writeHead(500).end();
+    });
+    await ask(it.route);
+    await hangUp(it.route, () => it.calls() === 2);
+    expect(it.route.trouble()).toMatchObject({ code: 'model_unavailable', message: expect.stringContaining('500') });
+    await it.close();
+  });
 });

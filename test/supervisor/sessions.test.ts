@@ -95,6 +95,28 @@ describe('who is let in', () => {
     expect((await it.status()).drain.requested).toBe(false);
   });
 
+  test('a capability that this pool did not sign is refused before the body is decoded, a good one after it', async () => {
+    const operation = { fence: it.fence, operationID: 'runtime-pool-drain-2', expiresAt: instant(Date.now() + 30_000) };
+    const { metadata } = sealRequest(operation, { reason: 'x' });
+    const signed = (secret: string) => signOperation(secret, metadata, instant(Date.now()));
+    const drain = (capability: string, body: string) =>
+      raw('/v2/drain', { method: 'PUT', headers: { ...bearer, 'x-orka-operation-capability': capability }, body });
+    const forbidden = { status: 403, code: 'forbidden' };
+    for (const capability of ['x', signed('x'.repeat(43)), token()]) expect(await drain(capability, '{')).toEqual(forbidden);
+    expect(await drain(signed(testCredentials.capabilitySecret), '{')).toEqual({ status: 400, code: 'invalid_request' });
+  });
+
+  test('a body that is too long is an invalid request', async () => {
+    const operation = { fence: it.fence, operationID: 'runtime-pool-drain-2', expiresAt: instant(Date.now() + 30_000) };
+    const { metadata } = sealRequest(operation, { reason: 'x' });
+    const headers = {
+      ...bearer,
+      'x-orka-operation-capability': signOperation(testCredentials.capabilitySecret, metadata, instant(Date.now())),
+      'content-length': String(it.limits.maxRequestBytes + 1),
+    };
+    expect(await raw('/v2/drain', { method: 'PUT', headers })).toEqual({ status: 400, code: 'invalid_request' });
+  });
+
   test('another life of the pool is told which component differs', async () => {
     const task = taskOrders('fence', it.runtime);
     const call = it.client.createSession(task.operation('create-session', { ...it.fence, controllerEpoch: 4 }), task.session);

@@ -1,5 +1,5 @@
 import type { Manifest } from '../../api/index.js';
-import { compact, firstDifference, normalPodSpec } from '../../domain/pod-spec.js';
+import { compact, defaultedPodSpec, firstDifference } from '../../domain/pod-spec.js';
 import { holds, isObject } from '../../lib/json.js';
 import type { Json, JsonObject } from '../../lib/json.js';
 
@@ -36,11 +36,7 @@ function deploymentDiffers(wanted: Manifest, live: Manifest): boolean {
 function normalDeployment({ replicas: _replicas, template, ...rest }: JsonObject): Json {
   const { metadata, spec } = isObject(template) ? template : {};
   const podSpec = isObject(spec) ? spec : {};
-  // Admission gives these to Pods; a template has only what somebody wrote into it.
-  const written = Object.fromEntries(
-    ['nodeName', 'priority', 'overhead', 'imagePullSecrets'].map((name) => [name, podSpec[name]]),
-  );
-  return compact({ ...rest, metadata: metadata ?? {}, written, pod: normalPodSpec(podSpec) }) ?? {};
+  return compact({ ...rest, metadata: metadata ?? {}, pod: defaultedPodSpec(podSpec) }) ?? {};
 }
 
 /**

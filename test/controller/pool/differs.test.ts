@@ -94,3 +94,23 @@ test('a label that was changed differs, and one that someone added does not', ()
   expect(differs(service, live(service, {}, { labels: { ...labels, 'app.kubernetes.io/name': 'another' } }))).toBe(true);
   expect(differs(service, live(service, {}, { labels: { ...labels, team: 'a' } }))).toBe(false);
 });
+
+test.each([
+  ['nodeName', 'evil'],
+  ['priority', 1_000_000],
+  ['priorityClassName', 'system-node-critical'],
+  ['preemptionPolicy', 'Never'],
+  ['overhead', { cpu: '1' }],
+  ['imagePullSecrets', [{ name: 'evil' }]],
+  ['tolerations', [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }]],
+] as const)('a Deployment whose Pods are to have another %s differs, though admission may give it to a Pod', (member, value) => {
+  const spec = { containers: [{ name: 'runtime', image: 'runtime' }] };
+  const deployment: Manifest = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'pool' },
+    spec: { template: { metadata: {}, spec } },
+  };
+  expect(differs(deployment, live(deployment))).toBe(false);
+  expect(differs(deployment, live(deployment, { template: { metadata: {}, spec: { ...spec, [member]: value } } }))).toBe(true);
+});
