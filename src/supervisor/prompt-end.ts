@@ -1,6 +1,7 @@
 import type { JsonObject } from '../lib/json.js';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
+import { outcomes } from '../harness/prompts.js';
 import type { Settlement } from '../harness/prompts.js';
 import { fitBytes, isBlank } from '../lib/text.js';
 import { AcpError } from './acp.js';
@@ -67,12 +68,6 @@ export function outcomeUnknown(message: string, forcedTermination: boolean): Ter
 
 /** How a prompt is remembered: the stop reason is there only when the agent gave one. */
 export function settlementOf(end: TerminalBody, settledAt: string): Settlement {
-  const outcomes = {
-    completed: 'succeeded',
-    cancelled: 'cancelled',
-    failed: 'failed',
-    outcome_unknown: 'outcome_unknown',
-  } as const;
   const stopReason = 'stopReason' in end.payload ? end.payload.stopReason : undefined;
   return { terminalEvent: end.type, outcome: outcomes[end.type], ...(stopReason === undefined ? {} : { stopReason }), settledAt };
 }
