@@ -265,7 +265,7 @@ export function createHarnessClient(options: HarnessClientOptions): HarnessClien
       ),
     deleteSession: async (operation, id, reason, call = {}) =>
       answered(
-        mutation('DELETE', () => paths.session(id), 'session', operation, { reason }, call),
+        mutation('DELETE', () => paths.session(id), 'deletion', operation, { reason }, call),
         deleteSessionResponse,
       ),
     prompt,

@@ -9,6 +9,7 @@ import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
 import { isDigest } from '../lib/sha256.js';
 import type { Digest } from '../lib/sha256.js';
+import { isBlank } from '../lib/text.js';
 import { nanoseconds } from './instant.js';
 import type { Instant } from './instant.js';
 
@@ -72,11 +73,15 @@ export function text(limits: { readonly min?: number; readonly max?: number } = 
   };
 }
 
+/** Text that is not only white space, at most `max` bytes. */
+export const filledText = (max: number): Decoder<string> =>
+  checked(text({ max }), (value) => (isBlank(value) ? 'a text that is not blank' : undefined));
+
 /** Up to 253 visible ASCII characters: ids stand in paths and headers. Source: corrections.md item 15. */
 export const identifier: Decoder<string> = (value, path) =>
-  typeof value === 'string' && /^[\x21-\x7e]{1,253}$/.test(value)
-    ? value
-    : malformed(path, '1 to 253 visible ASCII characters without spaces');
+  typeof value === 'string' && isIdentifier(value) ? value : malformed(path, '1 to 253 visible ASCII characters without spaces');
+
+export const isIdentifier = (value: string): boolean => /^[\x21-\x7e]{1,253}$/.test(value);
 
 export const digest: Decoder<Digest> = (value, path) =>
   isDigest(value) ? value : malformed(path, '`sha256:` and 64 lower-case hexadecimal digits');

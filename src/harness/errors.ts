@@ -1,8 +1,9 @@
 import { CodedError } from '../lib/errors.js';
-import { flag, oneOf, optional, record, text } from './decode.js';
+import { checked, flag, oneOf, optional, record, text } from './decode.js';
 import type { Decoded } from './decode.js';
 import { protocol } from './protocol.js';
 import { classification } from './replay.js';
+import type { Classification } from './replay.js';
 
 const errorCodes = [
   'invalid_request',
@@ -19,14 +20,29 @@ const errorCodes = [
 ] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
+/** Bytes of a message that the reference takes. */
+export const longestMessage = 8 * 1024;
+
+/** The code of an error that tells how a request relates to those before it. Nothing is wrong with a fresh one. */
+export function codeOfClass(found: Classification['class']): ErrorCode | undefined {
+  if (found === 'fresh') return undefined;
+  return found === 'duplicate' ? 'invalid_request' : found;
+}
+
 /** Body of every answer that is no success, and of `already_accepted` and `settled`, which come with status 200. */
-export const errorResponse = record({
-  protocol: oneOf(protocol),
-  code: oneOf(...errorCodes),
-  message: text({ max: 64 * 1024 }),
-  classification: optional(classification),
-  retryable: flag,
-});
+export const errorResponse = checked(
+  record({
+    protocol: oneOf(protocol),
+    code: oneOf(...errorCodes),
+    message: text({ max: 64 * 1024 }),
+    classification: optional(classification),
+    retryable: flag,
+  }),
+  ({ code, classification: found }) =>
+    found && code !== codeOfClass(found.class)
+      ? `code ${codeOfClass(found.class) ?? 'none'} with class ${found.class}`
+      : undefined,
+);
 export type ErrorResponse = Decoded<typeof errorResponse>;
 
 /** Whether the server may have seen a request that failed. Only `zero_bytes_written` proves that it did not. Source: dispatch.md §5.9. */

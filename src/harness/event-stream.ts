@@ -1,6 +1,6 @@
 import { CodedError } from '../lib/errors.js';
 import { decodeText, WireError } from './decode.js';
-import { isTerminal, promptEvent } from './events.js';
+import { isTerminal, payloadSize, promptEvent } from './events.js';
 import type { EventIdentity, PromptEvent } from './events.js';
 import { notAfter } from './instant.js';
 import { bounds } from './protocol.js';
@@ -13,6 +13,8 @@ export interface StreamLimits {
   readonly maxEventLineBytes: number;
   /** Updates within any one second of the sender's clock. */
   readonly maxUpdateEventsPerSecond: number;
+  /** Bytes of the payload of a terminal event, escaped as Go does. @default - no bound but that of a line */
+  readonly maxTerminalResultBytes?: number;
 }
 
 /** Who must have sent every line; the sequence and the timestamp are the sender's. */
@@ -82,8 +84,15 @@ function eventChecker(expected: ExpectedIdentity, limits: StreamLimits): (line: 
     if (second.bytes > bounds.eventBytesPerSecond) throw problem('rate', `at most ${bounds.eventBytesPerSecond} bytes a second`);
   }
 
+  function checkSize(event: PromptEvent): void {
+    const { maxTerminalResultBytes: most } = limits;
+    if (most !== undefined && isTerminal(event) && payloadSize(event.payload) > most)
+      throw problem('size', `a terminal payload of at most ${most} bytes`);
+  }
+
   return (line) => {
     const event = decodeLine(line);
+    checkSize(event);
     const stranger = Object.entries(expected).find(([name, value]) => event.identity[name as keyof EventIdentity] !== value);
     if (stranger) throw problem('identity', `the ${stranger[0]} of the request`);
     checkOrder(event);

@@ -21,14 +21,15 @@ export const mutationMetadata = record({
 });
 export type MutationMetadata = Decoded<typeof mutationMetadata>;
 
-/** How much a request must name: the instance, a session and its Task, or also a prompt. */
-export type MutationScope = 'pool' | 'session' | 'prompt';
+/** How much a request must name: the instance, a session and its Task, or also a prompt. A deletion need not name the Task. */
+export type MutationScope = 'pool' | 'deletion' | 'session' | 'prompt';
 
 /** What is missing in, or too much of, the metadata of a request; `undefined` = right. */
 export function scopeProblem(metadata: MutationMetadata, scope: MutationScope): string | undefined {
   const session = metadata.fence.runtimeSessionUID !== undefined;
   const task = metadata.taskUID !== undefined && metadata.taskAttempt !== undefined;
   if (scope === 'pool') return session ? 'a fence without a session' : undefined;
+  if (scope === 'deletion' && session && metadata.taskUID === undefined && metadata.taskAttempt === undefined) return undefined;
   if (!session || !task) return 'a fence with a session, taskUID and taskAttempt';
   return scope === 'prompt' && metadata.promptID === undefined ? 'a promptID' : undefined;
 }

@@ -79,27 +79,53 @@ export const cancelPromptRequest = record({
 });
 export type CancelPromptRequest = Decoded<typeof cancelPromptRequest>;
 
+/** The outcome of each terminal event, and the stop reasons that belong to one alone. */
+export const outcomes = {
+  completed: 'succeeded',
+  cancelled: 'cancelled',
+  failed: 'failed',
+  outcome_unknown: 'outcome_unknown',
+} as const;
+const stopReasons = { completed: 'end_turn', cancelled: 'cancelled' } as const;
+
 /** How a prompt ended. `settledAt` is the timestamp of its terminal event, to the letter. */
-const settlement = record({
-  terminalEvent: oneOf(...terminalEvents),
-  outcome: oneOf('succeeded', 'failed', 'cancelled', 'outcome_unknown'),
-  stopReason: optional(text({ min: 1, max: 64 })),
-  settledAt: instantText,
-});
+const settlement = checked(
+  record({
+    terminalEvent: oneOf(...terminalEvents),
+    outcome: oneOf('succeeded', 'failed', 'cancelled', 'outcome_unknown'),
+    stopReason: optional(text({ min: 1, max: 64 })),
+    settledAt: instantText,
+  }),
+  ({ terminalEvent, outcome, stopReason }) => {
+    if (outcome !== outcomes[terminalEvent]) return `outcome ${outcomes[terminalEvent]} of ${terminalEvent}`;
+    const named = Object.entries(stopReasons).find(([, known]) => known === stopReason)?.[0];
+    const own = terminalEvent === 'outcome_unknown' || terminalEvent === (named ?? 'failed');
+    return own ? undefined : `the stopReason of ${terminalEvent}`;
+  },
+);
 export type Settlement = Decoded<typeof settlement>;
 
 export const digestOfSettlement = (value: Settlement): Digest => settlementDigest({ ...value });
 
-export const cancelPromptResponse = record({
-  protocol: oneOf(protocol),
-  classification,
-  barrierState: oneOf('settled', 'forced_terminated', 'outcome_unknown'),
-  settlementProven: flag,
-  settlement,
-  invalidatedPermissionRequests: integer(0),
-  liveDescendantCount: integer(0),
-  forcedTermination: flag,
-});
+export const cancelPromptResponse = checked(
+  record({
+    protocol: oneOf(protocol),
+    classification,
+    barrierState: oneOf('settled', 'forced_terminated', 'outcome_unknown'),
+    settlementProven: flag,
+    settlement,
+    invalidatedPermissionRequests: integer(0),
+    liveDescendantCount: integer(0),
+    forcedTermination: flag,
+  }),
+  ({ barrierState, settlementProven: proven, settlement: { outcome }, forcedTermination, liveDescendantCount }) => {
+    if (proven !== (barrierState !== 'outcome_unknown')) return 'proof of a settlement, and of nothing else';
+    if (proven && liveDescendantCount > 0) return 'no live descendants of a proven settlement';
+    if (!proven && outcome !== 'outcome_unknown') return 'an unknown outcome without proof';
+    const forced = barrierState === 'forced_terminated';
+    return !proven || forced === forcedTermination ? undefined : 'a forcedTermination that the barrierState tells';
+  },
+);
 export type CancelPromptResponse = Decoded<typeof cancelPromptResponse>;
 
 /** The first rule of times that a prompt, or the renewal of its lease, breaks. Source: dispatch.md §5.7. */

@@ -10,6 +10,7 @@ import { isUtf8 as isUtf8Bytes } from 'node:buffer';
 import { CodedError } from './errors.js';
 import { isPlainObject, pointer } from './json.js';
 import type { Json, JsonObject } from './json.js';
+import { isBlank } from './text.js';
 
 /** Why a text or value has no canonical form. The last two can only befall values, the others are the contract's. */
 export type CanonicalJsonCode =
@@ -247,7 +248,7 @@ function tooLarge(): CanonicalJsonError {
 function checkedText(input: Uint8Array | string): string {
   const size = typeof input === 'string' ? Buffer.byteLength(input) : input.byteLength;
   const text = typeof input === 'string' ? input : utf8.decode(input);
-  if (blank.test(text)) throw new CanonicalJsonError('empty', { at: 'JSON text', allowed: 'one value' });
+  if (isBlank(text)) throw new CanonicalJsonError('empty', { at: 'JSON text', allowed: 'one value' });
   if (size > limits.bytes) throw tooLarge();
   const isUtf8 = typeof input === 'string' ? !hasLoneSurrogate(input) : isUtf8Bytes(input);
   if (!isUtf8) throw new CanonicalJsonError('invalid-utf8', { at: 'JSON text', allowed: 'UTF-8' });
@@ -255,9 +256,6 @@ function checkedText(input: Uint8Array | string): string {
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
-/** Go's notion of white space, which is wider than JSON's. */
-const blank = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
-
 const rawRun = /[ !#-[\]-\uffff]*/y;
 const escape = /\\(?:["\\/bfnrt]|u([0-9a-fA-F]{4}))/y;
 const shortEscapes = new Map([

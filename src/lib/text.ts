@@ -11,3 +11,22 @@ export function cutBytes(text: string, bytes: number, mark: string): string {
   while (end > 0 && ((raw[end] ?? 0) & 0xc0) === 0x80) end--;
   return `${raw.subarray(0, end).toString()}${mark}`;
 }
+
+/** A text of at most `bytes` bytes of UTF-8, its mark included if it was cut. No character is split. */
+export function fitBytes(text: string, bytes: number, mark: string): string {
+  return Buffer.byteLength(text) <= bytes ? text : `${headOf(text, bytes - Buffer.byteLength(mark))}${mark}`;
+}
+
+/** The longest beginning of a text that has at most `bytes` bytes of UTF-8. No character is split. */
+export function headOf(text: string, bytes: number): string {
+  return text.slice(0, encoder.encodeInto(text, new Uint8Array(bytes)).read);
+}
+
+const encoder = new TextEncoder();
+
+/** Whether a text is empty or only white space, by Go's definition, which is wider than JSON's and differs from `trim`. */
+export function isBlank(text: string): boolean {
+  return blank.test(text);
+}
+
+const blank = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;

@@ -2,7 +2,7 @@
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
 import { AcpError, createAcpConnection, within } from './acp.js';
-import type { AcpConnection } from './acp.js';
+import type { AcpConnection, AcpPeer } from './acp.js';
 import { startChild } from './child.js';
 import type { Child, ChildOptions } from './child.js';
 import { privilegesOf } from './processes.js';
@@ -52,9 +52,21 @@ const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, 
 export async function startAgent(options: AgentOptions, started: (child: Child) => void): Promise<Agent> {
   const child = await startChild(options);
   started(child);
+  const { stdin, stdout } = child.process;
+  const agent = await connectAgent({ stdin, stdout, exited: child.exited }, child.owner, options);
+  if (options.identity) verifyIdentity(child.pid, options.identity);
+  return agent;
+}
+
+/** Greets the agent at the other end of the pipes of a child. Throws {@link AcpError}. */
+export async function connectAgent(
+  peer: AcpPeer,
+  owner: ProcessOwner,
+  options: Omit<AgentOptions, keyof ChildOptions> & Pick<ChildOptions, 'cwd'>,
+): Promise<Agent> {
   let listener: AgentListener | undefined;
   const connection = createAcpConnection(
-    { stdin: child.process.stdin, stdout: child.process.stdout, exited: child.exited },
+    peer,
     {
       notification: (method, params) => {
         if (method === 'session/update') listener?.update(params['update']);
@@ -68,10 +80,9 @@ export async function startAgent(options: AgentOptions, started: (child: Child) 
     options.maxMessage,
   );
   const providerSessionID = await greet(connection, options);
-  if (options.identity) verifyIdentity(child.pid, options.identity);
   return {
     providerSessionID,
-    owner: child.owner,
+    owner,
     literal: options.literal ?? ((text) => text),
     prompt: (content, next) => {
       listener = next;
@@ -85,7 +96,7 @@ export async function startAgent(options: AgentOptions, started: (child: Child) 
 }
 
 /** Version, authentication, session; the id of the session. */
-async function greet(connection: AcpConnection, options: AgentOptions): Promise<string> {
+async function greet(connection: AcpConnection, options: Parameters<typeof connectAgent>[2]): Promise<string> {
   const ask = (method: string, params: JsonObject) =>
     within(connection.request(method, params).answer, options.initializeTimeout, method);
   const hello = await ask('initialize', { protocolVersion: 1, clientCapabilities, clientInfo });

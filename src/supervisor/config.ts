@@ -68,7 +68,7 @@ export function readListenAddress(env: Env): ListenAddress {
   return { port: Number(found[3]), ...(host === '' ? {} : { host }) };
 }
 
-const defaultLimits: Limits = {
+export const defaultLimits: Limits = {
   maxResidentSessions: 10,
   maxConcurrentPrompts: 4,
   maxRequestBytes: 2 * 1024 * 1024,

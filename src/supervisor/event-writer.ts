@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { eventLine } from '../harness/events.js';
+import { eventLine, isTerminal, payloadSize } from '../harness/events.js';
 import type { EventIdentity, PromptEvent } from '../harness/events.js';
 import { instant, notAfter } from '../harness/instant.js';
 import type { Instant } from '../harness/instant.js';
@@ -9,104 +9,97 @@ import { bounds, contentTypes, protocol } from '../harness/protocol.js';
 /** Type and payload of an event, before it has a place in the stream. */
 export type EventBody = PromptEvent extends infer E ? (E extends PromptEvent ? Pick<E, 'type' | 'payload'> : never) : never;
 
-/** Why an event cannot be sent. */
-type WriteProblem = 'event_too_large' | 'event_buffer_overflow' | 'update_rate_exceeded';
-
-/** Writes the events of one prompt to its answer, in order, as fast as the other side reads. */
-export interface EventWriter {
-  /** `undefined` = sent or waiting to be. */
-  readonly write: (event: EventBody) => WriteProblem | undefined;
-  /** Whether an event makes a line that the other side takes. */
-  readonly fits: (event: EventBody) => boolean;
-  /**
-   * The last event, after all that waits. `timestamp` comes from `stamp`: a settlement repeats it. Whoever has not read all of it in half
-   * a minute is not going to.
-   */
-  readonly end: (event: EventBody, timestamp: Instant) => void;
-  /** The timestamp that the next event gets; never before the last one's. */
-  readonly stamp: () => Instant;
-  readonly sequence: () => number;
-}
-
-/** Bytes of events that wait for a slow reader, beside their number. */
-const mostWaiting = 8 * 1024 * 1024;
 /** Milliseconds in which the rest of a stream must be read. */
-const tailTime = 30_000;
+export const tailTime = 30_000;
+/** Bytes that a line may grow between being measured and being written: the digits of its sequence. */
+const slack = 32;
 
-export function createEventWriter(
-  response: ServerResponse,
-  identity: Omit<EventIdentity, 'sequence' | 'timestamp'>,
-  limits: Limits,
-): EventWriter {
-  const waiting: string[] = [];
-  let waitingBytes = 0;
-  let sequence = 0;
-  let last: Instant = instant(0);
-  let blocked = false;
-  let window = { start: 0, count: 0, bytes: 0 };
+/** Writes the events of one prompt to its answer, in order. */
+export class EventWriter {
+  readonly #response: ServerResponse;
+  readonly #identity: Omit<EventIdentity, 'sequence' | 'timestamp'>;
+  readonly #limits: Limits;
+  #sequence = 0;
+  #last: Instant = instant(0);
+  #blocked = false;
+  /** A second begins with its first update, as for the reader. */
+  #second = { start: 0, events: 0, bytes: 0 };
 
-  const stamp = (): Instant => {
+  constructor(response: ServerResponse, identity: Omit<EventIdentity, 'sequence' | 'timestamp'>, limits: Limits) {
+    this.#response = response;
+    this.#identity = identity;
+    this.#limits = limits;
+  }
+
+  /** Number of the last event. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** The timestamp that the next event gets; never before the last one's. */
+  stamp(): Instant {
     const now = instant(Date.now());
-    return notAfter(last, now) ? now : last;
-  };
-
-  function line(event: EventBody, timestamp: Instant): string {
-    return eventLine({ protocol, ...event, identity: { ...identity, sequence: sequence + 1, timestamp } });
+    return notAfter(this.#last, now) ? now : this.#last;
   }
 
-  function send(text: string, timestamp: Instant): void {
-    sequence++;
-    last = timestamp;
-    if (blocked) {
-      waiting.push(text);
-      waitingBytes += Buffer.byteLength(text);
-    } else blocked = !response.write(text);
+  /** Whether an event makes a line, and a result, that the reader takes. */
+  fits(event: EventBody): boolean {
+    const { maxEventLineBytes, maxTerminalResultBytes } = this.#limits;
+    if (Buffer.byteLength(this.#line(event, this.stamp())) > maxEventLineBytes - slack) return false;
+    return !isTerminal(event) || payloadSize(event.payload) <= maxTerminalResultBytes;
   }
 
-  response.on('drain', () => {
-    blocked = false;
-    for (let text = waiting.shift(); text !== undefined; text = waiting.shift()) {
-      waitingBytes -= Buffer.byteLength(text);
-      if (!response.write(text)) {
-        blocked = true;
-        return;
-      }
-    }
-  });
+  /**
+   * Whether the reader takes an update now. It counts by the arrival of lines, which a slow network pushes together, so only half of what
+   * it takes in a second is sent in one.
+   */
+  takesUpdates(): boolean {
+    if (this.#blocked) return false;
+    if (Date.now() - this.#second.start >= 1000) return true;
+    const { events, bytes } = this.#second;
+    return events < Math.ceil(this.#limits.maxUpdateEventsPerSecond / 2) && bytes < bounds.eventBytesPerSecond / 2;
+  }
 
-  /** Counts as the reader does: seconds begin with the first update in them. */
-  function overRate(timestamp: Instant, bytes: number): boolean {
+  /** Calls back each time that the reader has caught up. */
+  whenRead(callback: () => void): void {
+    this.#response.on('drain', () => {
+      this.#blocked = false;
+      callback();
+    });
+  }
+
+  write(event: EventBody): void {
+    if (!this.#response.headersSent) this.#response.writeHead(200, { 'content-type': contentTypes.events });
+    const timestamp = this.stamp();
+    const text = this.#next(event, timestamp);
+    if (event.type === 'update') this.#count(timestamp, Buffer.byteLength(text));
+    this.#blocked = !this.#response.write(text);
+  }
+
+  /** The last event. `timestamp` comes from `stamp`: a settlement repeats it. */
+  end(event: EventBody, timestamp: Instant): void {
+    const text = this.#next(event, timestamp);
+    const impatience = setTimeout(() => this.#response.destroy(), tailTime).unref();
+    this.#response.once('close', () => {
+      clearTimeout(impatience);
+    });
+    this.#response.end(text);
+  }
+
+  #next(event: EventBody, timestamp: Instant): string {
+    const text = this.#line(event, timestamp);
+    this.#sequence++;
+    this.#last = timestamp;
+    return text;
+  }
+
+  #line(event: EventBody, timestamp: Instant): string {
+    return eventLine({ protocol, ...event, identity: { ...this.#identity, sequence: this.#sequence + 1, timestamp } });
+  }
+
+  #count(timestamp: Instant, bytes: number): void {
     const at = Date.parse(timestamp);
-    if (at - window.start >= 1000) window = { start: at, count: 0, bytes: 0 };
-    window = { start: window.start, count: window.count + 1, bytes: window.bytes + bytes };
-    return window.count > limits.maxUpdateEventsPerSecond || window.bytes > bounds.eventBytesPerSecond;
+    const { start, events, bytes: before } = this.#second;
+    this.#second = at - start >= 1000 ? { start: at, events: 1, bytes } : { start, events: events + 1, bytes: before + bytes };
   }
-
-  return {
-    write: (event) => {
-      if (!response.headersSent) response.writeHead(200, { 'content-type': contentTypes.events });
-      const timestamp = stamp();
-      const text = line(event, timestamp);
-      const bytes = Buffer.byteLength(text);
-      if (bytes > limits.maxEventLineBytes) return 'event_too_large';
-      if (waiting.length >= limits.maxBufferedEvents || waitingBytes + bytes > mostWaiting) return 'event_buffer_overflow';
-      if (event.type === 'update' && overRate(timestamp, bytes)) return 'update_rate_exceeded';
-      send(text, timestamp);
-      return undefined;
-    },
-    fits: (event) => Buffer.byteLength(line(event, stamp())) <= limits.maxEventLineBytes,
-    end: (event, timestamp) => {
-      const text = line(event, timestamp);
-      sequence++;
-      last = timestamp;
-      for (const queued of waiting.splice(0)) response.write(queued);
-      const impatience = setTimeout(() => response.destroy(), tailTime).unref();
-      response.once('close', () => {
-        clearTimeout(impatience);
-      });
-      response.end(text);
-    },
-    stamp,
-    sequence: () => sequence,
-  };
 }

@@ -160,9 +160,7 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     if (known && before && before.class !== 'fresh') {
       if (before.class === 'duplicate' && before.phase === 'applied' && known.state !== 'deleted')
         return { protocol, classification: before, session: { ...describeSession(known), state: 'idle' } };
-      throw before.class === 'duplicate'
-        ? new Refusal('digest_conflict', 'the session is being created, or was', { status: 409, classification: before })
-        : refusalOf(before);
+      throw refusalOf(before);
     }
     const expired = journal.classify(metadata, { ...config.fence });
     if (expired.class === 'expired') throw refusalOf(expired);

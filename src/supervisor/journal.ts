@@ -10,14 +10,15 @@ export interface Journal {
   /** How a request relates to those before it. */
   readonly classify: (metadata: MutationMetadata, fence: Fence) => Classification;
   /**
-   * Runs a new operation once. Its repeats get the same answer, marked as duplicate, also while it runs; every other relation is
-   * thrown as a refusal. An operation that is refused has not happened and is forgotten.
+   * Runs a new operation once. Its repeats get the same answer, marked as such, also while it runs; every other relation is thrown as a
+   * refusal. An operation that is refused has not happened and is forgotten. `done`: how it is remembered.
+   * @default done: applied
    */
   readonly run: <T extends { readonly classification: Classification }>(
     metadata: MutationMetadata,
     fence: Fence,
     action: () => Promise<T>,
-    done?: OperationPhase,
+    done?: (answer: T) => Done,
   ) => Promise<T>;
   readonly put: (metadata: MutationMetadata, phase: OperationPhase, terminalEvent?: TerminalEvent) => void;
   readonly forget: (operationID: string) => void;
@@ -25,6 +26,8 @@ export interface Journal {
   /** Whether only the last place is left, which is kept for the deletion. */
   readonly isFull: () => boolean;
 }
+
+type Done = Pick<OperationRecord, 'phase' | 'terminalEvent'>;
 
 interface Entry {
   record: OperationRecord;
@@ -61,21 +64,23 @@ export function createJournal(): Journal {
     entries.set(operationID, { expiresAt: milliseconds(metadata.expiresAt), ...known, record });
   }
 
-  const relation = (metadata: MutationMetadata, fence: Fence) =>
-    classify(metadata, fence, entries.get(metadata.operationID)?.record, instant(Date.now()));
+  const relation = (metadata: MutationMetadata, fence: Fence, at = instant(Date.now())) =>
+    classify(metadata, fence, entries.get(metadata.operationID)?.record, at);
 
   async function run<T extends { readonly classification: Classification }>(
     metadata: MutationMetadata,
     fence: Fence,
     action: () => Promise<T>,
-    done: OperationPhase = 'applied',
+    done: (answer: T) => Done = () => ({ phase: 'applied' }),
   ): Promise<T> {
     prune();
-    const found = relation(metadata, fence);
+    const arrived = instant(Date.now());
+    const found = relation(metadata, fence, arrived);
     const known = entries.get(metadata.operationID);
-    if (found.class === 'duplicate' && known?.answer) {
+    if ((found.class === 'duplicate' || found.class === 'settled') && known?.answer) {
       const answer = (await known.answer) as T;
-      return { ...answer, classification: found };
+      // It may have settled meanwhile.
+      return { ...answer, classification: relation(metadata, fence, arrived) };
     }
     if (found.class !== 'fresh') throw refusalOf(found);
     put(metadata, 'recorded');
@@ -84,7 +89,8 @@ export function createJournal(): Journal {
     if (entry) entries.set(metadata.operationID, { ...entry, answer });
     try {
       const value = await answer;
-      put(metadata, done);
+      const { phase, terminalEvent } = done(value);
+      put(metadata, phase, terminalEvent);
       return value;
     } catch (error) {
       entries.delete(metadata.operationID);

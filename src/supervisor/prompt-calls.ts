@@ -13,7 +13,7 @@ import { protocol } from '../harness/protocol.js';
 import { fresh } from '../harness/replay.js';
 import { samePolicy } from './instance.js';
 import type { Instance } from './instance.js';
-import { processesOf } from './processes.js';
+import { killAll, processesOf } from './processes.js';
 import { poison, startPrompt } from './prompt.js';
 import { busy, Refusal, refusalOf } from './refusal.js';
 import type { Session } from './session.js';
@@ -33,11 +33,8 @@ export async function beginPrompt(
   if (before && before.class !== 'fresh') throw refusalOf(before);
   const session = instance.find(id, metadata);
   const relation = session.journal.classify(metadata, session.fence);
-  if (relation.class !== 'fresh')
-    throw relation.class === 'duplicate'
-      ? new Refusal('digest_conflict', 'a prompt that was not sent before', { status: 409, classification: relation })
-      : refusalOf(relation);
-  const mismatch = authorizationMismatch(session, request);
+  if (relation.class !== 'fresh') throw refusalOf(relation);
+  const mismatch = foreignAuthorization(request) ?? policyMismatch(session, request);
   if (mismatch) throw mismatch;
   const problem = leaseProblem(request, config.limits, Date.now());
   if (problem !== undefined) throw new Refusal('invalid_request', problem);
@@ -76,6 +73,8 @@ export async function beginPrompt(
 export async function renewLease(instance: Instance, id: string, request: RenewLeaseRequest): Promise<RenewLeaseResponse> {
   const session = instance.remembered(id, request.metadata) ?? instance.find(id, request.metadata);
   return session.journal.run(request.metadata, session.fence, () => {
+    const foreign = foreignAuthorization(request);
+    if (foreign) return Promise.reject(foreign);
     const { prompt } = session;
     if (!prompt) return Promise.reject(new Refusal('settled', 'a prompt that runs', { status: 410 }));
     if (prompt.request.metadata.promptID !== request.metadata.promptID)
@@ -87,18 +86,21 @@ export async function renewLease(instance: Instance, id: string, request: RenewL
       milliseconds(request.lease.expiresAt) > milliseconds(current.expiresAt);
     if (!follows)
       return Promise.reject(new Refusal('stale_fence', 'the lease after the current one, ending later', { status: 409 }));
-    const problem = authorizationMismatch(session, request) ?? leaseRefusal(instance, request);
+    const problem = policyMismatch(session, request) ?? leaseRefusal(instance, request);
     if (problem) return Promise.reject(problem);
     prompt.renew(request.lease);
     return Promise.resolve({ protocol, classification: fresh, lease: request.lease } as const);
   });
 }
 
-/** Waits until the prompt is settled, at most until the request's own deadline. The first settlement stays. */
+/**
+ * Waits until the prompt is settled, at most until the request's own deadline. The first settlement stays, and a repeat has the first
+ * answer. Unless the prompt was completed, no process of the session is left by then.
+ */
 export async function cancelPrompt(instance: Instance, id: string, request: CancelPromptRequest): Promise<CancelPromptResponse> {
   const { metadata } = request;
   const session = instance.remembered(id, metadata) ?? instance.find(id, metadata);
-  return session.journal.run(metadata, session.fence, async () => {
+  const cancelled = async (): Promise<CancelPromptResponse> => {
     const { prompt } = session;
     const deadline = milliseconds(request.settlementDeadline);
     if (prompt?.request.metadata.promptID === metadata.promptID) {
@@ -107,19 +109,26 @@ export async function cancelPrompt(instance: Instance, id: string, request: Canc
     }
     const { last } = session;
     if (last?.promptID === metadata.promptID && last?.promptID !== undefined) {
-      if (request.reason === 'stream_disconnected') giveUpValidation(instance, session);
+      if (request.reason === 'stream_disconnected') await giveUpValidation(instance, session);
       return settledAnswer(session, last);
     }
     if (prompt) throw new Refusal('outcome_unknown', 'a prompt that could be settled in time');
     throw new Refusal('digest_conflict', 'the prompt that ran last', { status: 409 });
-  });
+  };
+  return session.journal.run(metadata, session.fence, cancelled, ({ settlement }) => ({
+    phase: 'settled',
+    terminalEvent: settlement.terminalEvent,
+  }));
 }
 
 /** Whoever lost the stream did not read how the prompt ended, and will not ask what it changed. A cancel that merely came late changes nothing. */
-function giveUpValidation(instance: Instance, session: Session): void {
+async function giveUpValidation(instance: Instance, session: Session): Promise<void> {
   if (session.state !== 'validating') return;
   poison(session);
+  const ended = session.owner === undefined || (await killAll(session.owner));
+  if (!ended) instance.poisonInstance('processes of a session could not be ended');
   instance.settle(session);
+  if (!ended) throw new Refusal('outcome_unknown', 'processes that can be ended');
 }
 
 function settledAnswer(session: Session, { settlement, forced }: NonNullable<Session['last']>): CancelPromptResponse {
@@ -131,24 +140,30 @@ function settledAnswer(session: Session, { settlement, forced }: NonNullable<Ses
     settlementProven: proven,
     settlement,
     invalidatedPermissionRequests: 0,
-    liveDescendantCount: session.owner === undefined ? 0 : processesOf(session.owner).length,
+    // What a completed prompt leaves alive is its session, not something that escaped a cancellation.
+    liveDescendantCount: proven || session.owner === undefined ? 0 : processesOf(session.owner).length,
     forcedTermination: forced,
   };
 }
 
-function authorizationMismatch(
-  session: Session,
-  { metadata, mcpAuthorization: grant }: StartPromptRequest | RenewLeaseRequest,
-): Refusal | undefined {
-  const sameSubject =
-    grant.runtimeSessionUID === session.fence.runtimeSessionUID &&
-    grant.sessionGeneration === session.fence.runtimeSessionGeneration &&
+/** A request that contradicts itself is invalid, whatever the session is. */
+function foreignAuthorization({
+  metadata,
+  mcpAuthorization: grant,
+}: StartPromptRequest | RenewLeaseRequest): Refusal | undefined {
+  const own =
+    grant.runtimeSessionUID === metadata.fence.runtimeSessionUID &&
+    grant.sessionGeneration === metadata.fence.runtimeSessionGeneration &&
     grant.taskUID === metadata.taskUID &&
     grant.taskAttempt === metadata.taskAttempt &&
     grant.promptID === metadata.promptID;
-  return sameSubject && samePolicy(grant, session.order.mcpConfiguration)
+  return own ? undefined : new Refusal('invalid_request', 'an mcpAuthorization of the prompt of the request');
+}
+
+function policyMismatch(session: Session, { mcpAuthorization }: StartPromptRequest | RenewLeaseRequest): Refusal | undefined {
+  return samePolicy(mcpAuthorization, session.order.mcpConfiguration)
     ? undefined
-    : new Refusal('stale_fence', 'an authorization of this prompt with the policies of the session');
+    : new Refusal('stale_fence', 'an authorization with the policies of the session');
 }
 
 function leaseRefusal(instance: Instance, request: RenewLeaseRequest): Refusal | undefined {

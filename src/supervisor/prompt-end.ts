@@ -1,8 +1,9 @@
 import type { JsonObject } from '../lib/json.js';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
+import { outcomes } from '../harness/prompts.js';
 import type { Settlement } from '../harness/prompts.js';
-import { cutBytes } from '../lib/text.js';
+import { fitBytes, isBlank } from '../lib/text.js';
 import { AcpError } from './acp.js';
 import type { EventBody } from './event-writer.js';
 import { readUsage } from './updates.js';
@@ -26,7 +27,7 @@ export function endOfAnswer(
 ): TerminalBody {
   const { stopReason, usage } = isObject(answer) ? answer : ({} as JsonObject);
   if (stopReason === 'end_turn') {
-    const text = result.text === '' ? nothingSaid : result.text;
+    const text = isBlank(result.text) ? nothingSaid : result.text;
     if (Buffer.byteLength(text) > result.maxBytes) return tooLarge(result.maxBytes);
     return {
       type: 'completed',
@@ -55,24 +56,18 @@ export function tooLarge(maxBytes: number): TerminalBody {
 }
 
 export function failed(code: string, message: string): TerminalBody {
-  return { type: 'failed', payload: { code, message: cutBytes(message, 4096, '…'), retryable: false } };
+  return { type: 'failed', payload: { code, message: fitBytes(message, 4096, '…'), retryable: false } };
 }
 
 export function outcomeUnknown(message: string, forcedTermination: boolean): TerminalBody {
   return {
     type: 'outcome_unknown',
-    payload: { code: 'settlement_unproven', message: cutBytes(message, 4096, '…'), forcedTermination, retryable: false },
+    payload: { code: 'settlement_unproven', message: fitBytes(message, 4096, '…'), forcedTermination, retryable: false },
   };
 }
 
 /** How a prompt is remembered: the stop reason is there only when the agent gave one. */
 export function settlementOf(end: TerminalBody, settledAt: string): Settlement {
-  const outcomes = {
-    completed: 'succeeded',
-    cancelled: 'cancelled',
-    failed: 'failed',
-    outcome_unknown: 'outcome_unknown',
-  } as const;
   const stopReason = 'stopReason' in end.payload ? end.payload.stopReason : undefined;
   return { terminalEvent: end.type, outcome: outcomes[end.type], ...(stopReason === undefined ? {} : { stopReason }), settledAt };
 }

@@ -4,15 +4,15 @@ import type { Json } from '../lib/json.js';
 import { instant, milliseconds } from '../harness/instant.js';
 import type { Instant } from '../harness/instant.js';
 import type { Limits } from '../harness/introspection.js';
+import type { Update } from '../harness/events.js';
 import { digestOfSettlement } from '../harness/prompts.js';
 import type { CancelReason, ContentBlock, Lease, StartPromptRequest } from '../harness/prompts.js';
 import { acpVersion } from '../harness/protocol.js';
+import { fitBytes } from '../lib/text.js';
 import { AcpError, within } from './acp.js';
 import type { Agent } from './agent.js';
 import { deferred } from './deferred.js';
-import { createEventWriter } from './event-writer.js';
-import type { Update } from '../harness/events.js';
-import type { EventBody } from './event-writer.js';
+import { EventWriter } from './event-writer.js';
 import { cancelledPermission, permissionAnswer } from './permissions.js';
 import { killAll, terminate } from './processes.js';
 import { endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf, tooLarge } from './prompt-end.js';
@@ -21,7 +21,8 @@ import type { ProxyRoute } from './provider-proxy.js';
 import { Refusal } from './refusal.js';
 import { move } from './session.js';
 import type { Session, Timing } from './session.js';
-import { readUpdate, withoutContent } from './updates.js';
+import { UpdateQueue } from './update-queue.js';
+import { readUpdate } from './updates.js';
 
 export interface PromptRun {
   readonly request: StartPromptRequest;
@@ -51,12 +52,6 @@ export interface PromptDeps {
   readonly timing: Timing;
 }
 
-/** Milliseconds in which small pieces of text are joined, and bytes from which a piece goes out at once. */
-const joinFor = 25;
-const joinUpTo = 8 * 1024;
-/** Characters of one event: whatever they are, their line is not too long. */
-const mostJoined = 64 * 1024;
-
 /**
  * Sends a prompt to an idle session's agent. Returns at the acceptance boundary: the whole request has reached the agent and the first
  * event has been written. Throws {@link Refusal} if the agent could not be reached, which poisons the session.
@@ -67,18 +62,19 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   const content = request.input.content.map((block) => promptBlock(block, agent.literal));
   const startedAt = instant(Date.now());
   const settled = deferred<undefined>();
-  const writer = createEventWriter(response, identityOf(session, request), limits);
+  const writer = new EventWriter(response, identityOf(session, request), limits);
+  const queue = new UpdateQueue(writer, { redact, maxBufferedEvents: limits.maxBufferedEvents });
   let lease = request.lease;
   let accepted = false;
   let over = false;
   let forcing = false;
+  /** It is known how the prompt ends. */
+  let ending = false;
   let reason: CancelReason | undefined;
   /** Why we ended a prompt ourselves; it wins over what the agent then says. */
   let failure: TerminalBody | undefined;
   let said = '';
   let finalAnswer = '';
-  let pending = '';
-  let joinTimer: NodeJS.Timeout | undefined;
   let graceTimer: NodeJS.Timeout | undefined;
   let leaseTimer: NodeJS.Timeout | undefined;
 
@@ -92,55 +88,34 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     writer.write({ type: 'accepted', payload: { acceptedAt: writer.stamp(), lease, acpVersion } });
   }
 
-  function send(event: EventBody): void {
-    if (over || failure) return;
-    const problem = writer.write(event);
-    if (problem !== undefined) fail(problem, 'the agent says more than its stream can carry');
-  }
-
-  /** What is said beside the answer is left out rather than that it ends a prompt. */
-  function sendUpdate(update: Update): void {
-    const whole: EventBody = { type: 'update', payload: redacted(update, redact) };
-    const event: EventBody = writer.fits(whole) ? whole : { type: 'update', payload: withoutContent(whole.payload) };
-    if (writer.fits(event)) send(event);
-  }
-
-  function flush(): void {
-    clearTimeout(joinTimer);
-    joinTimer = undefined;
-    const text = pending;
-    pending = '';
-    for (const part of partsOf(redact(text), mostJoined))
-      send({ type: 'update', payload: { kind: 'assistant_message_chunk', assistantMessage: { text: part } } });
-  }
-
   function onUpdate(raw: Json | undefined): void {
     // After a failure nothing is kept of what is still said.
-    const update = over || failure ? undefined : readUpdate(raw);
+    const update = ending || failure ? undefined : readUpdate(raw, redact);
     if (!update) return;
     accept();
     if (update.kind === 'event') {
-      flush();
-      sendUpdate(update.update);
+      send(update.update);
       return;
     }
     said += update.text;
     if (update.final) finalAnswer += update.text;
-    pending += update.text;
     if (said.length > 4 * limits.maxTerminalResultBytes) failWith(tooLarge(resultBytes(limits)));
-    else if (pending.length >= joinUpTo) flush();
-    else joinTimer ??= setTimeout(flush, joinFor);
+    else queue.addText(update.text);
+  }
+
+  function send(update: Update): void {
+    if (!queue.addUpdate(update)) fail('event_buffer_overflow', 'the agent says more than its stream can carry');
   }
 
   function onOversized(kind: string | undefined): void {
-    if (over || failure) return;
+    if (ending || failure) return;
     accept();
     if (kind === 'agent_message_chunk') failWith(tooLarge(resultBytes(limits)));
     else if (kind === undefined) fail('message_too_large', 'the agent says more at once than can be read');
     else
-      sendUpdate({
+      send({
         kind: 'diagnostic',
-        diagnostic: { code: 'update_omitted', message: `a ${kind} that was too long`, retryable: false },
+        diagnostic: { code: 'update_omitted', message: `a ${fitBytes(kind, 64, '…')} that was too long`, retryable: false },
       });
   }
 
@@ -154,7 +129,9 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   }
 
   function cancel(why: CancelReason, graceEnds = Infinity): void {
-    if (over || reason !== undefined) return;
+    // How it ends is known; only its reader is not waited for any more.
+    if (ending) queue.stop();
+    if (ending || reason !== undefined) return;
     reason = why;
     move(session, 'cancelling');
     agent.cancel();
@@ -168,24 +145,32 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     if (forcing) return;
     forcing = true;
     await terminate(agent.owner, 500);
+    await conclude({ type: 'cancelled', payload: { stopReason: 'cancelled', ...(reason ? { reason } : {}) } }, true);
+  }
+
+  /** The first end counts. Only a prompt that was completed leaves its agent alive; the end of any other proves that nothing is left. */
+  async function conclude(natural: TerminalBody, forced = false): Promise<void> {
+    if (ending) return;
+    ending = true;
+    route.disable();
+    if (natural.type === 'completed' && reason === undefined && !failure) {
+      await queue.drained();
+      finish(natural, { proven: true, forced });
+      return;
+    }
     const proven = await killAll(agent.owner);
-    if (proven)
-      finish(
-        { type: 'cancelled', payload: { stopReason: 'cancelled', ...(reason ? { reason } : {}) } },
-        { proven, forced: true },
-      );
-    else finish(outcomeUnknown('processes of the session could not be ended', true), { proven, forced: true });
+    finish(proven ? natural : outcomeUnknown('processes of the session could not be ended', true), { proven, forced });
   }
 
   function finish(natural: TerminalBody, { proven, forced }: { readonly proven: boolean; readonly forced: boolean }): void {
     if (over) return;
     // Ended before it was accepted: the agent may have seen all of it.
     accept();
-    flush();
+    queue.pump();
+    queue.stop();
     const end = presentable(failure && natural.type !== 'outcome_unknown' ? failure : natural);
     over = true;
     stopTimers();
-    route.disable();
     const settledAt = writer.stamp();
     const settlement = settlementOf(end, settledAt);
     session.last = {
@@ -211,7 +196,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   }
 
   function stopTimers(): void {
-    for (const timer of [joinTimer, graceTimer, leaseTimer]) clearTimeout(timer);
+    for (const timer of [graceTimer, leaseTimer]) clearTimeout(timer);
   }
 
   function watchLease(): void {
@@ -232,7 +217,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       lease = renewed;
       watchLease();
     },
-    sequence: () => Math.max(1, writer.sequence()),
+    sequence: () => Math.max(1, writer.sequence),
     cancel,
     settled: settled.promise,
   };
@@ -253,6 +238,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   } catch (error) {
     if (!hasBegun()) {
       over = true;
+      queue.stop();
       stopTimers();
       route.disable();
       delete session.prompt;
@@ -262,7 +248,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       deps.ended(true);
       throw new Refusal('session_poisoned', 'the agent could not be given the prompt', { status: 502, retryable: true });
     }
-    finish(endOfError(error), { proven: true, forced: false });
+    await conclude(endOfError(error));
   }
   if (isOver()) return run;
   accept();
@@ -278,13 +264,13 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       const end = endOfAnswer(value, { text, model: deps.model, maxBytes: resultBytes(limits) }, reason);
       // An agent tells of a model that did not answer as if that were the answer.
       const trouble = end.type === 'completed' ? route.trouble() : undefined;
-      finish(trouble ? failed(trouble.code, trouble.message) : end, { proven: true, forced: false });
+      void conclude(trouble ? failed(trouble.code, trouble.message) : end);
     },
     (error: unknown) => {
       // An agent that we are ending cannot answer any more; one that ends instead of stopping is proven to have ended. Both are told then.
       const told = error instanceof AcpError && error.code === 'answer';
       if (reason !== undefined && !told) void force();
-      else finish(endOfError(error), { proven: true, forced: false });
+      else void conclude(endOfError(error));
     },
   );
   return run;
@@ -293,18 +279,6 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
 /** The line has other members, and so has the object in which a result is kept; escaping is measured on the line itself. */
 function resultBytes({ maxTerminalResultBytes, maxEventLineBytes }: Limits): number {
   return Math.min(maxTerminalResultBytes, maxEventLineBytes) - 4096;
-}
-
-/** A text in parts of at most so many characters, none of them split in the middle of a surrogate pair. */
-function partsOf(text: string, most: number): readonly string[] {
-  const parts: string[] = [];
-  for (let start = 0; start < text.length;) {
-    const end = start + most;
-    const cut = end < text.length && /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end;
-    parts.push(text.slice(start, cut));
-    start = cut;
-  }
-  return parts;
 }
 
 /** From wherever a session stands. */

@@ -1,7 +1,9 @@
 import { CodedError } from '../lib/errors.js';
+import { longestMessage } from '../harness/errors.js';
 import type { ErrorCode, ErrorResponse } from '../harness/errors.js';
 import { protocol } from '../harness/protocol.js';
 import type { Classification } from '../harness/replay.js';
+import { fitBytes } from '../lib/text.js';
 
 const statuses: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
@@ -40,7 +42,7 @@ export class Refusal extends CodedError<ErrorCode> {
     this.body = {
       protocol,
       code,
-      message: says,
+      message: fitBytes(says, longestMessage, '…'),
       ...(classification ? { classification } : {}),
       retryable: more.retryable ?? false,
     };
@@ -49,7 +51,7 @@ export class Refusal extends CodedError<ErrorCode> {
 
 export const busy = (says: string): Refusal => new Refusal('rate_limited', says, { retryable: true });
 
-/** The error that a repeated, late or misdirected request gets. */
+/** The error that a repeated, late or misdirected request gets. Its code follows from its class. */
 export function refusalOf(classification: Classification): Refusal {
   switch (classification.class) {
     case 'stale_fence':
@@ -60,7 +62,9 @@ export function refusalOf(classification: Classification): Refusal {
       return new Refusal('already_accepted', 'the operation runs already', { classification });
     case 'settled':
       return new Refusal('settled', 'the operation is settled', { classification });
+    case 'digest_conflict':
+      return new Refusal('digest_conflict', 'the operation was sent before, with another body', { classification });
     default:
-      return new Refusal('digest_conflict', 'the operation was sent before', { status: 409, classification });
+      return new Refusal('invalid_request', 'an operation that was not sent before', { status: 409, classification });
   }
 }

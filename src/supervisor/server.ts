@@ -106,7 +106,7 @@ function routesOf(instance: Instance, authority: Authority): readonly Route[] {
       const body = await instance.createSession(message);
       return { status: body.classification.class === 'fresh' ? 201 : 200, body };
     }),
-    mutation('DELETE', at(session), 'session', deleteSessionRequest, async (message, [id = '']) =>
+    mutation('DELETE', at(session), 'deletion', deleteSessionRequest, async (message, [id = '']) =>
       ok(await instance.deleteSession(id, message)),
     ),
     mutation('PUT', at(prompt), 'prompt', startPromptRequest, async (message, [id = '', promptID], response) => {

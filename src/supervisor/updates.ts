@@ -1,39 +1,45 @@
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
-import type { ContentBlock } from '../harness/prompts.js';
+import { isIdentifier } from '../harness/decode.js';
+import { planStatuses, toolStatuses, updateBounds } from '../harness/events.js';
 import type { Update, Usage } from '../harness/events.js';
-import { cutBytes } from '../lib/text.js';
+import type { ContentBlock } from '../harness/prompts.js';
+import { sha256Hex } from '../lib/sha256.js';
+import { fitBytes, isBlank } from '../lib/text.js';
 
 /** What one `session/update` of an agent says, as far as it is passed on. */
 export type AgentUpdate =
   { readonly kind: 'text'; readonly text: string; readonly final: boolean } | { readonly kind: 'event'; readonly update: Update };
 
-const most = { title: 1024, toolText: 16 * 1024, blocks: 16, planEntries: 256, planText: 1024, id: 512 } as const;
-const mark = '…';
-const toolStatuses = ['pending', 'in_progress', 'completed', 'failed'] as const;
+/** Takes secrets out of a text. */
+type Redact = (text: string) => string;
 
-/** `undefined` for what nobody needs to see (thoughts, commands, modes) and for what is malformed. Texts are bounded. */
-export function readUpdate(update: Json | undefined): AgentUpdate | undefined {
+/** Bounds of ours within those of the protocol. */
+const most = { kind: 64, toolText: 16 * 1024, blocks: 16, planText: 1024 } as const;
+const mark = '…';
+
+/**
+ * `undefined` for what nobody needs to see (thoughts, commands, modes) and for what the protocol has no form for. The texts of an event are
+ * redacted, then bounded; a chunk of the answer is neither, because its pieces are joined first.
+ */
+export function readUpdate(update: Json | undefined, redact: Redact): AgentUpdate | undefined {
   if (!isObject(update)) return undefined;
   switch (update['sessionUpdate']) {
     case 'agent_message_chunk':
       return textOf(update);
     case 'tool_call':
     case 'tool_call_update':
-      return event(toolCall(update['sessionUpdate'], update));
+      return event(toolCall(update['sessionUpdate'], update, redact));
     case 'plan':
-      return event(plan(update));
+      return event(plan(update, redact));
     case 'usage_update':
-      return event({
-        kind: 'usage',
-        usage: { ...count('contextWindowUsed', update['used']), ...count('contextWindowSize', update['size']) },
-      });
+      return event(contextWindow(update));
     default:
       return undefined;
   }
 }
 
-/** The same update without what a tool has printed, which is said to be left out. */
+/** The same update, saying that what a tool printed is left out. */
 export function withoutContent(update: Update): Update {
   if (!update.toolCall) return update;
   const { content: _content, contentReplace: _replace, ...toolCall } = update.toolCall;
@@ -55,55 +61,85 @@ function event(update: Update | undefined): AgentUpdate | undefined {
 }
 
 function textOf({ content, _meta: meta }: JsonObject): AgentUpdate | undefined {
-  if (!isObject(content) || content['type'] !== 'text' || typeof content['text'] !== 'string') return undefined;
+  const text = textOfBlock(content);
   const codex = isObject(meta) ? meta['codex'] : undefined;
-  return { kind: 'text', text: content['text'], final: isObject(codex) && codex['phase'] === 'final_answer' };
+  return text ? { kind: 'text', text, final: isObject(codex) && codex['phase'] === 'final_answer' } : undefined;
 }
 
-function toolCall(kind: 'tool_call' | 'tool_call_update', update: JsonObject): Update | undefined {
+/** A status is always set. An update that says nothing is dropped. */
+function toolCall(kind: 'tool_call' | 'tool_call_update', update: JsonObject, redact: Redact): Update | undefined {
   const { toolCallId: id, title, kind: toolKind, status, content } = update;
   if (typeof id !== 'string' || id === '') return undefined;
-  const blocks = Array.isArray(content) ? toolContent(content as readonly Json[]) : undefined;
-  return {
-    kind,
-    toolCall: {
-      toolCallID: cutBytes(id, most.id, ''),
-      ...(typeof title === 'string' ? { title: cutBytes(title, most.title, mark) } : {}),
-      ...(typeof toolKind === 'string' ? { kind: cutBytes(toolKind, 60, '') } : {}),
-      ...pick(
-        'status',
-        toolStatuses.find((known) => known === status),
-      ),
-      ...(blocks && blocks.content.length > 0 ? { content: blocks.content, contentReplace: true } : {}),
-      ...(blocks?.omitted ? { contentOmitted: true } : {}),
-    },
+  const known = toolStatuses.find((one) => one === status);
+  const said = {
+    ...bounded('title', title, redact, updateBounds.title, mark),
+    ...bounded('kind', toolKind, redact, most.kind, ''),
+    ...(Array.isArray(content) ? toolContent(content as readonly Json[], redact) : {}),
   };
+  if (kind === 'tool_call_update' && known === undefined && Object.keys(said).length === 0) return undefined;
+  const usual = kind === 'tool_call' ? 'pending' : 'in_progress';
+  return { kind, toolCall: { toolCallID: canonicalToolCallID(id, redact), ...said, status: known ?? usual } };
 }
 
-/** Text of a tool's output; what is no text, too much or too long is left out, and said to be. */
-function toolContent(blocks: readonly Json[]): { readonly content: readonly ContentBlock[]; readonly omitted: boolean } {
-  const texts = blocks.map((block) => {
-    const inner = isObject(block) && block['type'] === 'content' ? block['content'] : undefined;
-    return isObject(inner) && inner['type'] === 'text' && typeof inner['text'] === 'string' ? inner['text'] : undefined;
-  });
-  const kept = texts.filter((text) => text !== undefined).slice(0, most.blocks);
-  const omitted = kept.length < blocks.length || kept.some((text) => Buffer.byteLength(text) > most.toolText);
-  return { content: kept.map((text) => ({ type: 'text', text: cutBytes(text, most.toolText, mark) })), omitted };
+const derivedID = 'tool-call-sha256-';
+
+/**
+ * An agent's id as the protocol allows it. An allowed one stays; any other becomes its digest, and so does one that looks like a digest,
+ * so that two ids are never the same here. UTF-16 tells lone surrogates apart, which UTF-8 does not.
+ */
+export function canonicalToolCallID(id: string, redact: Redact): string {
+  const stays = isIdentifier(id) && !id.startsWith(derivedID) && redact(id) === id;
+  return stays ? id : `${derivedID}${sha256Hex(Buffer.from(id, 'utf16le'))}`;
 }
 
-function plan({ entries }: JsonObject): Update | undefined {
-  if (!Array.isArray(entries) || entries.length > most.planEntries) return undefined;
+/** Text of a tool's output. If not all of it can be shown, nothing is, and that is said. */
+function toolContent(
+  blocks: readonly Json[],
+  redact: Redact,
+): { readonly content?: readonly ContentBlock[]; readonly contentReplace: true } | { readonly contentOmitted: true } {
+  if (blocks.length > most.blocks) return { contentOmitted: true };
+  const texts = blocks.map((block) =>
+    isObject(block) && block['type'] === 'content' ? textOfBlock(block['content']) : undefined,
+  );
+  const whole = texts.every((text) => text !== undefined && Buffer.byteLength(redact(text)) <= most.toolText);
+  if (!whole) return { contentOmitted: true };
+  const content = texts.flatMap((text) => (text ? [{ type: 'text', text: redact(text) } as const] : []));
+  return { ...(content.length > 0 ? { content } : {}), contentReplace: true };
+}
+
+function textOfBlock(block: Json | undefined): string | undefined {
+  return isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string' ? block['text'] : undefined;
+}
+
+/** A plan that is not right as a whole is dropped. */
+function plan({ entries }: JsonObject, redact: Redact): Update | undefined {
+  if (!Array.isArray(entries) || entries.length === 0 || entries.length > updateBounds.planEntries) return undefined;
   const read = (entries as readonly Json[]).map((entry) => {
-    const { content, priority, status } = isObject(entry) ? entry : {};
-    if (typeof content !== 'string' || typeof status !== 'string' || status === '') return undefined;
-    return {
-      content: cutBytes(content, most.planText, mark),
-      ...(typeof priority === 'string' ? { priority: cutBytes(priority, 60, '') } : {}),
-      status: cutBytes(status, 60, ''),
-    };
+    const { content, priority, status } = isObject(entry) ? entry : ({} as JsonObject);
+    const known = planStatuses.find((one) => one === status);
+    if (typeof content !== 'string' || isBlank(content) || known === undefined) return undefined;
+    const shown = fitBytes(redact(content), most.planText, mark);
+    return { content: shown, ...bounded('priority', priority, redact, updateBounds.priority, ''), status: known };
   });
   const valid = read.filter((entry) => entry !== undefined);
   return valid.length === read.length ? { kind: 'plan', plan: { entries: valid } } : undefined;
+}
+
+function contextWindow({ used, size }: JsonObject): Update | undefined {
+  const usage = { ...count('contextWindowUsed', used), ...count('contextWindowSize', size) };
+  const { contextWindowUsed, contextWindowSize } = usage;
+  if (contextWindowUsed === undefined || contextWindowSize === undefined || contextWindowSize === 0) return undefined;
+  return contextWindowUsed <= contextWindowSize ? { kind: 'usage', usage } : undefined;
+}
+
+function bounded<K extends string>(
+  name: K,
+  value: Json | undefined,
+  redact: Redact,
+  bytes: number,
+  end: string,
+): Partial<Record<K, string>> {
+  return typeof value === 'string' && value !== '' ? pick(name, fitBytes(redact(value), bytes, end)) : {};
 }
 
 function count<K extends keyof Usage>(name: K, value: Json | undefined): Partial<Record<K, number>> {

@@ -3,8 +3,10 @@ import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signOperation, signStatus } from '../../src/harness/capability.js';
 import { instant } from '../../src/harness/instant.js';
+import type { CancelReason } from '../../src/harness/prompts.js';
 import { sealRequest } from '../../src/harness/metadata.js';
 import { processesOf } from '../../src/supervisor/processes.js';
+import { eventually } from '../support/eventually.js';
 import { collect, deltaOrder, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
 import { gone, refusal, textOf } from '../support/supervisor-calls.js';
@@ -157,6 +159,29 @@ describe('one prompt', () => {
     await remove(task);
   });
 
+  test('is refused as invalid with the authorization of another one, and runs with its own', async () => {
+    const task = await it.session('foreign');
+    const lease = task.lease();
+    const grant = task.authorization(lease);
+    const foreign = [
+      { promptID: 'prompt-other-1' },
+      { taskUID: 'other' },
+      { taskAttempt: 2 },
+      { runtimeSessionUID: 'session-other' },
+      { sessionGeneration: 2 },
+    ];
+    const order = {
+      ...{ runtimeSessionID: task.runtimeSessionID, lease, limits: it.limits },
+      input: { content: [{ type: 'text', text: 'say x' }] },
+    } as const;
+    const operation = task.operation('start-prompt', it.fence, { prompt: true });
+    for (const change of foreign)
+      expect(await refusal(it.client.prompt(operation, { ...order, mcpAuthorization: { ...grant, ...change } }))).toMatchObject({
+        ...{ status: 400, code: 'invalid_request' },
+      });
+    expect(textOf(await collect(await it.client.prompt(operation, { ...order, mcpAuthorization: grant })))).toBe('x');
+  });
+
   test('gets an environment with nothing of ours in it', async () => {
     const task = await it.session('environment');
     const environment = JSON.parse(textOf(await it.run(task, 'env')) ?? '{}') as Record<string, string>;
@@ -260,6 +285,48 @@ describe('cancelling', () => {
     expect(late.settlement).toEqual(answer.settlement);
   });
 
+  test('a prompt whose agent stops at once leaves none of its processes when it is answered', async () => {
+    const task = await it.session('descendants');
+    const owner = { uid: it.latestUid() };
+    const events = collect(await it.start(task, 'fork-wait'));
+    if (switchesUsers) await eventually(() => processesOf(owner).length >= 3);
+    const answer = await cancel(task);
+    if (switchesUsers) expect(processesOf(owner)).toEqual([]);
+    expect(answer).toMatchObject({ barrierState: 'settled', settlementProven: true, liveDescendantCount: 0 });
+    expect((await events).at(-1)?.type).toBe('cancelled');
+    await gone(it, task);
+  });
+
+  test('a prompt that has failed meanwhile has left none of its processes either', async () => {
+    const task = await it.session('failed-descendants');
+    const owner = { uid: it.latestUid() };
+    expect((await it.run(task, 'fork-error')).at(-1)?.type).toBe('failed');
+    if (switchesUsers) expect(processesOf(owner)).toEqual([]);
+    const answer = await cancel(task);
+    expect(answer).toMatchObject({ settlement: { outcome: 'failed' }, settlementProven: true, liveDescendantCount: 0 });
+    await gone(it, task);
+  });
+
+  test('again has the first answer as settled; under the same id with another body it is a conflict', async () => {
+    const task = await it.session('cancel-again');
+    const events = collect(await it.start(task, 'wait'));
+    const operation = task.operation('cancel', it.fence, { prompt: true });
+    const order = { reason: 'task_timeout', settlementDeadline: instant(Date.now() + 20_000) } as const;
+    const cancelled = (reason: CancelReason) => it.client.cancel(operation, task.runtimeSessionID, { ...order, reason });
+    const [first, meanwhile] = await Promise.all([cancelled('task_timeout'), cancelled('task_timeout')]);
+    const settled = { class: 'settled', phase: 'settled', terminalEvent: 'cancelled' } as const;
+    expect(first.classification).toEqual({ class: 'fresh' });
+    expect(first).toMatchObject({ barrierState: 'settled', settlement: { outcome: 'cancelled' } });
+    expect(meanwhile).toEqual({ ...first, classification: settled });
+    await events;
+    await gone(it, task);
+    expect(await cancelled('task_timeout')).toEqual({ ...first, classification: settled });
+    const conflict = { ...settled, class: 'digest_conflict' };
+    expect(await refusal(cancelled('user_requested'))).toMatchObject({
+      ...{ status: 409, code: 'digest_conflict', classification: conflict },
+    });
+  });
+
   test('an agent that does not listen is ended with all its processes', async () => {
     const strict = await scriptedSupervisor({ timing: { cancelGrace: 500 } });
     try {
@@ -284,7 +351,9 @@ describe('cancelling', () => {
 
   test('late changes nothing of a session whose workspace is looked at next', async () => {
     const task = await unread('late-cancel');
-    expect(await cancel(task)).toMatchObject({ settlement: { outcome: 'succeeded' } });
+    expect(await cancel(task)).toMatchObject({
+      ...{ settlement: { outcome: 'succeeded' }, settlementProven: true, liveDescendantCount: 0 },
+    });
     const found = (await it.status()).sessions?.find(({ runtimeSessionUID }) => runtimeSessionUID === task.sessionUID);
     expect(found?.state).toBe('validating');
     const lost = { reason: 'stream_disconnected', settlementDeadline: instant(Date.now() + 20_000) } as const;
@@ -298,6 +367,7 @@ describe('cancelling', () => {
     const operation = task.operation('cancel-lost', it.fence, { prompt: true });
     const answer = await it.client.cancel(operation, task.runtimeSessionID, lost);
     expect(answer).toMatchObject({ settlementProven: true, settlement: { outcome: 'succeeded' } });
+    if (switchesUsers) expect(processesOf({ uid: it.latestUid() })).toEqual([]);
     await gone(it, task);
   });
 
@@ -346,11 +416,25 @@ describe('deletion', () => {
     await gone(it, task);
   });
 
+  test('needs no Task', async () => {
+    const task = await it.session('without-task');
+    const { taskUID: _uid, taskAttempt: _attempt, ...operation } = task.operation('ds', it.fence);
+    const { state } = await it.client.deleteSession(operation, task.runtimeSessionID, 'test');
+    expect(state).toBe('deleted');
+    const half = it.client.deleteSession({ ...operation, taskUID: 'x' }, task.runtimeSessionID, 'test');
+    await expect(half).rejects.toMatchObject({ evidence: 'zero_bytes_written' });
+  });
+
   test('is remembered: the same again is a duplicate, a new creation is refused', async () => {
-    const task = await it.session('again');
+    const task = taskOrders('again', it.runtime);
+    const creation = task.operation('create-session', it.fence);
+    await it.client.createSession(creation, task.session);
     const operation = task.operation('ds', it.fence);
     await it.client.deleteSession(operation, task.runtimeSessionID, 'test');
     expect((await it.client.deleteSession(operation, task.runtimeSessionID, 'test')).classification.class).toBe('duplicate');
+    expect(await refusal(it.client.createSession(creation, task.session))).toMatchObject({
+      ...{ status: 409, code: 'invalid_request', class: 'duplicate' },
+    });
     expect(await refusal(it.client.createSession(task.operation('recreate', it.fence), task.session))).toMatchObject({
       status: 410,
     });

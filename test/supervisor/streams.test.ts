@@ -65,6 +65,27 @@ describe('a reader of events', () => {
     }
   });
 
+  test('that sends a prompt again which the agent has not taken yet is told that it was sent before', async () => {
+    const slow = await scriptedSupervisor({ timing: { accept: 4_000 } });
+    try {
+      const task = await slow.session('twice', 'session/new:stop-reading');
+      const same = { operation: task.operation('start-prompt', slow.fence, { prompt: true, life: 29_000 }), lease: task.lease() };
+      const text = `say ${'y'.repeat(900_000)}`;
+      const prompt = refusal(slow.start(task, text, same));
+      await eventuallyAnswers(async () => expect((await slow.status()).activePrompts).toHaveLength(1));
+      const repeat = await refusal(slow.start(task, text, same));
+      expect(repeat).toMatchObject({
+        status: 409,
+        code: 'invalid_request',
+        classification: { class: 'duplicate', phase: 'recorded' },
+      });
+      expect(await prompt).toMatchObject({ status: 502 });
+      await gone(slow, task);
+    } finally {
+      await slow.close();
+    }
+  });
+
   test('hears of an agent that never takes the prompt that it was not accepted', async () => {
     const slow = await scriptedSupervisor({ timing: { accept: 1_000 } });
     try {

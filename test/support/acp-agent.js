@@ -173,6 +173,17 @@ const verbs = {
 
   // Processes that are not to outlive it.
   fork: () => shell('trap "" TERM; while :; do sleep 1; done'),
+  'fork-wait': () => {
+    shell('trap "" TERM; while :; do sleep 1; done');
+    shell('setsid /bin/sh -c "trap \\"\\" TERM HUP; (while :; do sleep 1; done) & exit 0" & exit 0');
+    return never();
+  },
+  'fork-error': async () => {
+    shell('trap "" TERM; while :; do sleep 1; done');
+    await pause(300);
+    send({ id: running, error: { code: -32603, message: 'broken' } });
+    return never();
+  },
   daemon: async () => {
     shell('trap "" TERM HUP; setsid /bin/sh -c "trap \\"\\" TERM HUP; (while :; do sleep 1; done) & exit 0" & exit 0');
     await pause(300);

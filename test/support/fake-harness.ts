@@ -5,6 +5,7 @@ import type { ErrorCode, HarnessErrorKind, WriteEvidence } from '../../src/harne
 import type { PromptEvent } from '../../src/harness/events.js';
 import type { Capabilities } from '../../src/harness/introspection.js';
 import type { Settlement } from '../../src/harness/prompts.js';
+import type { Classification } from '../../src/harness/replay.js';
 
 /** An instance that answers as a test says, and tells what it was asked. */
 export interface FakeHarness {
@@ -37,10 +38,11 @@ export function broken(
     readonly status?: number;
     readonly code?: ErrorCode;
     readonly retryable?: boolean;
+    readonly classification?: Classification;
   } = {},
 ): HarnessError {
-  const { kind = 'transport', status = 0, code, retryable = false } = more;
-  const response = code && ({ protocol: 'orka.harness.v2', code, message: 'm', retryable } as const);
+  const { kind = 'transport', status = 0, code, retryable = false, classification } = more;
+  const response = code && ({ protocol: 'orka.harness.v2', code, message: 'm', retryable, classification } as const);
   return new HarnessError(kind, {
     at: 'PUT /v2/x',
     says: 'connect ECONNREFUSED 10.1.2.3:8080',

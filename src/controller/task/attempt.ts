@@ -174,7 +174,9 @@ async function submit(
 
 function notSubmitted(error: unknown): Ending {
   const { evidence, response } = error instanceof HarnessError ? error : {};
-  const unsent = evidence === 'zero_bytes_written' || (response !== undefined && refusing.includes(response.code));
+  // A request that was sent before may have begun.
+  const isRefused = response !== undefined && refusing.includes(response.code) && response.classification?.class !== 'duplicate';
+  const unsent = evidence === 'zero_bytes_written' || isRefused;
   return unsent
     ? { state: 'Failed', reason: 'PromptNotAccepted', message: textOf(error) }
     : { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `whether the prompt ran is not known: ${textOf(error)}` };

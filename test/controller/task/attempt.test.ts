@@ -383,6 +383,15 @@ describe('a prompt that fails to be sent', () => {
     },
   );
 
+  test('since it was sent before has an unknown outcome: it may run', async () => {
+    const it = attempt();
+    const classification = { class: 'duplicate', phase: 'recorded' } as const;
+    it.harness.answers.prompt = () =>
+      Promise.reject(broken('request_written', { kind: 'http', status: 409, code: 'invalid_request', classification }));
+    await it.begin();
+    expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
+  });
+
   test.each(['stale_fence', 'invalid_request', 'session_poisoned', 'expired'] as const)(
     'since the supervisor refuses it (%s) was not accepted',
     async (code) => {
