@@ -154,6 +154,7 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     lost: false,
     held: undefined,
     leftSession: 'none',
+    leftGeneration: 1,
     ...change,
   };
 }

@@ -29,8 +29,8 @@ export interface TaskMemory {
   held: Held | undefined;
   /** How many sessions of this Task one instance could not begin. */
   sessions: { readonly runtimeInstanceID: string; readonly tried: number } | undefined;
-  /** Instance that may have a session of an attempt which was given up: it could not be ended then, and has a slot. */
-  abandoned: string | undefined;
+  /** A session of an attempt which was given up: it could not be ended then, and has a slot of its instance. */
+  abandoned: { readonly runtimeInstanceID: string; readonly generation: number } | undefined;
   /** Asks it to end: nobody wants it any more, or its instance is gone. */
   cancel: ((reason: 'deleted' | 'lost') => void) | undefined;
 }

@@ -43,6 +43,8 @@ export interface TaskObservation {
    * `unreachable` = nothing can be asked of its instance now.
    */
   readonly leftSession: 'none' | 'gone' | 'reachable' | 'unreachable';
+  /** Generation of that session. */
+  readonly leftGeneration: number;
 }
 
 /** States after which nothing is sent any more. */
