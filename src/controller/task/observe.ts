@@ -64,6 +64,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     ledSince: options.ledSince,
     running: memory.running,
     held,
+    refused: memory.refused,
     lost: memory.running && isLost(world, task),
     leftSession: memory.running ? 'none' : leftSession(options, task, memory),
     leftGeneration: memory.abandoned?.generation ?? task.status?.execution?.runtimeSessionGeneration ?? 1,

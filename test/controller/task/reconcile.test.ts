@@ -428,6 +428,68 @@ describe('an attempt that fails after its session began', () => {
   });
 });
 
+describe('a namespace that does not take what a Task needs', () => {
+  const quota = (what: string) => refusal('forbidden', `${what} is forbidden: exceeded quota: nothing, requested: ${what}=1`);
+
+  /** A Task whose namespace refuses to take a kind until it is told otherwise, on a clock that does not go on by itself. */
+  function refusing(what: 'secrets' | 'runtimepools', failure = () => quota(what)) {
+    let [now, open] = [Date.now(), false];
+    const it = controlled({ clock: { ...systemClock, now: () => now }, maxTasksPerNamespace: 1 });
+    it.client.before = ({ method, path }) => {
+      if (!open && method === 'POST' && path.endsWith(what)) throw failure();
+    };
+    it.client.put(coder);
+    it.client.put(newTask({ prompt: 'say OK', timeout: '10m' }, { uid: uid(), creationTimestamp: just() }));
+    const pass = (milliseconds: number) => {
+      now += milliseconds;
+    };
+    return { it, pass, take: () => (open = true) };
+  }
+
+  test.each([
+    ['secrets', 'the Secret with its snapshot'],
+    ['runtimepools', 'its RuntimePool'],
+  ] as const)('(a quota of %s) is named in its status, and the Task goes on when it does', async (what, named) => {
+    const { it, pass, take } = refusing(what);
+    expect(await it.run()).toEqual({ requeueAfter: 2_000 });
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Pending',
+      message: `${named} cannot be created: ${what} is forbidden: exceeded quota: nothing, requested: ${what}=1`,
+    });
+    expect(it.events.map(({ type, reason }) => [type, reason])).toEqual([['Normal', 'CreateRefused']]);
+    const writes = it.writes().length;
+    expect((await it.run())?.requeueAfter).toBeLessThanOrEqual(2_000);
+    expect(it.writes()).toHaveLength(writes);
+    pass(2_000);
+    expect(await it.run()).toEqual({ requeueAfter: 4_000 });
+    expect(it.writes().slice(writes)).toEqual([`POST ${what}`]);
+    pass(4_000);
+    take();
+    await it.run();
+    expect(it.task()?.status).toMatchObject({ execution: { state: 'Queued' } });
+    expect(it.task()?.status).not.toHaveProperty('message');
+    expect(it.problems).toEqual([]);
+  });
+
+  test('by a webhook that fails is named too', async () => {
+    const { it } = refusing('secrets', () => refusal('server-error', 'Internal error occurred: failed calling webhook "w"'));
+    await it.run();
+    expect(it.task()?.status?.message).toContain('failed calling webhook');
+  });
+
+  test('costs the Task its time and no more: it ends at its deadline, and names the quota', async () => {
+    const { it, pass } = refusing('secrets');
+    await it.run();
+    pass(10 * 60_000);
+    await it.run();
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Cancelled',
+      execution: { reason: 'TaskTimeout' },
+      message: expect.stringContaining('exceeded quota: nothing'),
+    });
+  });
+});
+
 describe('an attempt that cannot begin', () => {
   test('is tried later and later, and its Task says why', async () => {
     const first = Date.now();
