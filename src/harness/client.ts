@@ -42,6 +42,8 @@ interface CallOptions {
   /** Milliseconds. @default 30000 */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
+  /** Over a connection of its own, as a kept one may be dead. @default false */
+  readonly fresh?: boolean;
 }
 
 /** A prompt that the server has accepted to look at: its events, and the way to stop reading them. */
@@ -165,6 +167,7 @@ export function createHarnessClient(options: HarnessClientOptions): HarnessClien
         },
         timeout: call.timeout ?? bounds.controlTimeout,
         signal: call.signal,
+        fresh: call.fresh ?? false,
       };
     });
   }

@@ -17,6 +17,7 @@ import type {
   CreateSessionResponse,
   DeleteSessionRequest,
   DeleteSessionResponse,
+  SessionState,
   Tombstone,
 } from '../harness/sessions.js';
 import { equalJson } from '../lib/json.js';
@@ -46,6 +47,10 @@ export interface Instance {
   readonly remembered: (runtimeSessionID: string, metadata: MutationMetadata) => Session | undefined;
   /** Called when a session stopped doing something: removes it if nothing can come of it any more. */
   readonly settle: (session: Session) => void;
+  /** Whether a prompt runs, is being ended, or awaits its delta. */
+  readonly isSettling: () => boolean;
+  /** Ends every running prompt as failed. */
+  readonly failPrompts: (code: string, message: string) => void;
   /** Nothing more may happen here: the authority of every session ends. The controller recycles an instance that says it is unhealthy. */
   readonly poisonInstance: (why: string) => void;
   /** Ends every session; `true` = proven that nothing is left. */
@@ -60,6 +65,8 @@ interface Grave {
 const tombstoneLife = 60 * 60_000;
 /** Failures in a row after which an instance takes no more sessions, so that the controller replaces it. */
 const mostFailures = 3;
+/** States from which a session comes to rest by itself, or by the one request that its controller still owes. */
+const settlingStates: readonly SessionState[] = ['prompt_running', 'cancelling', 'validating'];
 
 export function createInstance(host: SessionHost, log: Log): Instance {
   const { config } = host;
@@ -249,6 +256,10 @@ export function createInstance(host: SessionHost, log: Log): Instance {
       return session && fenceMismatch(fence, session.fence, { session: true }) === undefined ? session : undefined;
     },
     settle,
+    isSettling: () => [...sessions.values()].some(({ state }) => settlingStates.includes(state)),
+    failPrompts: (code, message) => {
+      for (const { prompt } of sessions.values()) prompt?.fail(code, message);
+    },
     poisonInstance,
     close: async () => {
       closing = true;

@@ -39,19 +39,20 @@ const capacity = 4096;
 /** Milliseconds that a record outlives its request: clocks differ. */
 const grace = 30_000;
 
-export function createJournal(): Journal {
+/** @param clock milliseconds since 1970 */
+export function createJournal(clock: () => number = Date.now): Journal {
   const entries = new Map<string, Entry>();
 
   /** A request that can still arrive is never forgotten. */
   function prune(): void {
-    const now = Date.now();
+    const now = clock();
     for (const [id, { expiresAt, record }] of entries)
       if (expiresAt + grace < now && record.phase !== 'recorded' && record.phase !== 'accepted') entries.delete(id);
   }
 
   function put(metadata: MutationMetadata, phase: OperationPhase, terminalEvent?: TerminalEvent): void {
     const known = entries.get(metadata.operationID);
-    const now = instant(Date.now());
+    const now = instant(clock());
     const { operationID, requestDigest } = metadata;
     const record: OperationRecord = {
       operationID,
@@ -64,7 +65,7 @@ export function createJournal(): Journal {
     entries.set(operationID, { expiresAt: milliseconds(metadata.expiresAt), ...known, record });
   }
 
-  const relation = (metadata: MutationMetadata, fence: Fence, at = instant(Date.now())) =>
+  const relation = (metadata: MutationMetadata, fence: Fence, at = instant(clock())) =>
     classify(metadata, fence, entries.get(metadata.operationID)?.record, at);
 
   async function run<T extends { readonly classification: Classification }>(

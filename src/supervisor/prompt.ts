@@ -34,6 +34,8 @@ export interface PromptRun {
   readonly sequence: () => number;
   /** Asks the agent to stop, and ends its processes if it does not. Later calls do nothing. */
   readonly cancel: (reason: CancelReason, graceEnds?: number) => void;
+  /** Asks the agent to stop, and says why in the end of the prompt. */
+  readonly fail: (code: string, message: string) => void;
   /** Resolves once the session remembers how the prompt ended. */
   readonly settled: Promise<void>;
 }
@@ -219,6 +221,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     },
     sequence: () => Math.max(1, writer.sequence),
     cancel,
+    fail,
     settled: settled.promise,
   };
   move(session, 'prompt_running');

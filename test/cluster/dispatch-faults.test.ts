@@ -26,6 +26,8 @@ interface Row {
   readonly phase?: Step['phase'];
   /** What the prompt says before it asks for a word. @default - as its state needs it */
   readonly prompt?: string;
+  /** Tells apart two rows of one state. */
+  readonly named?: string;
   /** How the attempt may end: state and reason, and those of the delivery. */
   readonly ends: readonly string[];
   /** Seconds until it has; a sandbox takes half a minute to start on a slow machine, and its end may have to be waited for. @default 180 */
@@ -45,6 +47,8 @@ const looked = ['Succeeded, DeliveryConflict/WorkspaceValidationFailed', ...well
 /** Another session was tried; or where the one was there before, it is the prompt that could not leave. */
 const unsent = [...well, 'Failed/RuntimeSessionStartFailed', 'Failed/PromptNotAccepted'];
 const cancelled = ['Cancelled/Cancelled'];
+/** The supervisor ends what does not end before its Pod must. */
+const inTime = ['Failed/PromptFailed'];
 const hold = 'ORKA_HOLD_180S';
 
 /** One after the other in an installation of its own, since controllers end; or all at the same time. */
@@ -77,12 +81,15 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
   },
   sandbox: {
     'Pod deleted': [
-      // A Pod that is told to end may still begin a session and a prompt, and answer; its workspace is gone then.
-      { state: 'SessionStarting', ends: [...unsent, ...unknown, ...looked], within: 300 },
-      { state: 'Submitting', prompt: hold, ends: unknown },
-      { state: 'Running', ends: unknown },
-      { state: 'Settling', ends: looked },
+      // A Pod that is told to end takes no session and no prompt; what runs has a minute and a half.
+      { state: 'SessionStarting', ends: unsent, within: 300 },
+      { state: 'Submitting', prompt: hold, ends: inTime },
+      { state: 'Running', ends: inTime },
+      { state: 'Running', named: 'short', prompt: 'Wait 15 seconds.', ends: well },
+      { state: 'Settling', ends: well },
     ],
+    'Sandbox deleted': [{ state: 'Running', prompt: 'Wait 15 seconds.', ends: well }],
+    'claim deleted': [{ state: 'Running', prompt: 'Wait 15 seconds.', ends: well }],
     'supervisor killed': [
       { state: 'SessionStarting', ends: [...unsent, ...unknown] },
       { state: 'Submitting', prompt: hold, ends: unknown },
@@ -147,7 +154,11 @@ const jobs = Object.entries(lanes).flatMap(([lane, faults], number) =>
   Object.entries(faults).flatMap(([fault, rows]) =>
     rows
       .map((row) => {
-        const word = ['FAULT', fault, row.state, row.phase].filter(Boolean).join('_').replaceAll(' ', '_').toUpperCase();
+        const word = ['FAULT', fault, row.state, row.phase, row.named]
+          .filter(Boolean)
+          .join('_')
+          .replaceAll(' ', '_')
+          .toUpperCase();
         return { ...row, lane, group: 64_100 + number, fault: fault as FaultName, word };
       })
       .filter(({ word }) => wanted.test(word)),

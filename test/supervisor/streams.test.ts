@@ -272,7 +272,7 @@ describe('a drain', () => {
   });
 
   test('an end in the middle of the making of a session leaves no process and no folder', async () => {
-    const fresh = await scriptedSupervisor({ stopGrace: 300 });
+    const fresh = await scriptedSupervisor();
     const making = refusal(fresh.session('unmade', 'session/new:mute'));
     await creating(fresh);
     // Its agent begins meanwhile.

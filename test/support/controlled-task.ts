@@ -154,7 +154,9 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     running: false,
     lost: false,
     held: undefined,
+    refused: undefined,
     leftSession: 'none',
+    leftGeneration: 1,
     ...change,
   };
 }

@@ -4,14 +4,22 @@ import { HarnessError } from '../../src/harness/errors.js';
 import type { ErrorCode, HarnessErrorKind, WriteEvidence } from '../../src/harness/errors.js';
 import type { PromptEvent } from '../../src/harness/events.js';
 import type { Capabilities } from '../../src/harness/introspection.js';
+import { sealRequest } from '../../src/harness/metadata.js';
+import type { Operation } from '../../src/harness/metadata.js';
 import type { Settlement } from '../../src/harness/prompts.js';
 import type { Classification } from '../../src/harness/replay.js';
+import type { JsonObject } from '../../src/lib/json.js';
+import { createJournal } from '../../src/supervisor/journal.js';
+import { refusalOf } from '../../src/supervisor/refusal.js';
+import type { Refusal } from '../../src/supervisor/refusal.js';
 
-/** An instance that answers as a test says, and tells what it was asked. */
+/** An instance that answers as a test says, and tells what it was asked. Its journal is the one of a supervisor. */
 export interface FakeHarness {
   readonly client: HarnessClient;
   /** What was asked, with what matters of it, in order. */
   readonly asked: string[];
+  /** Operations that came over a connection of their own. */
+  readonly fresh: string[];
   /** What the answers are; each may be replaced. */
   readonly answers: {
     capabilities: () => Promise<Capabilities>;
@@ -52,8 +60,31 @@ export function broken(
   });
 }
 
-export function fakeHarness(runtimeProfileDigest: string): FakeHarness {
+/** What a client throws for a refusal. */
+function answered({ status, body }: Refusal): HarnessError {
+  return new HarnessError('http', { at: 'PUT /v2/x', says: body.message, evidence: 'request_written', status, response: body });
+}
+
+/** @param now milliseconds since 1970 */
+export function fakeHarness(runtimeProfileDigest: string, now: () => number): FakeHarness {
+  const journal = createJournal(now);
+
+  /** What was asked under an operation id before is refused with another body, as a supervisor does, also if its answer was lost. */
+  async function journalled<T>(operation: Operation, order: object, answer: () => Promise<T>): Promise<T> {
+    const { metadata } = sealRequest(operation, order as JsonObject);
+    const found = journal.classify(metadata, operation.fence);
+    if (found.class !== 'fresh' && found.class !== 'duplicate') throw answered(refusalOf(found));
+    journal.put(metadata, 'applied');
+    try {
+      return await answer();
+    } catch (error) {
+      if (error instanceof HarnessError && error.response) journal.forget(metadata.operationID);
+      throw error;
+    }
+  }
+
   const asked: string[] = [];
+  const fresh: string[] = [];
   const lines: (PromptEvent | { readonly error: Error | undefined })[] = [];
   let wake: () => void = () => undefined;
   const put = (...more: typeof lines) => {
@@ -97,13 +128,13 @@ export function fakeHarness(runtimeProfileDigest: string): FakeHarness {
       asked.push('capabilities');
       return it.answers.capabilities();
     },
-    createSession: (operation, _order, call) => {
+    createSession: (operation, order, call) => {
       asked.push(operation.operationID);
-      return it.answers.createSession(call?.signal) as never;
+      return journalled(operation, order, () => it.answers.createSession(call?.signal)) as never;
     },
     prompt: async (operation, order, call) => {
       asked.push(`${operation.operationID}: ${order.input.content[0]?.text ?? ''}`);
-      await it.answers.prompt();
+      await journalled(operation, { input: order.input }, () => it.answers.prompt());
       call?.signal?.addEventListener('abort', () => put({ error: broken('request_written', { kind: 'aborted' }) }));
       const stream: PromptStream = {
         events: events(),
@@ -114,23 +145,25 @@ export function fakeHarness(runtimeProfileDigest: string): FakeHarness {
       };
       return stream;
     },
-    renewLease: (operation) => {
+    renewLease: (operation, order, call) => {
       asked.push(operation.operationID);
-      return it.answers.renewLease() as never;
+      if (call?.fresh) fresh.push(operation.operationID);
+      return journalled(operation, order, () => it.answers.renewLease()) as never;
     },
-    cancel: (_operation, _id, { reason }) => {
-      asked.push(`cancel ${reason}`);
-      return it.answers.cancel() as never;
+    cancel: (operation, _id, order) => {
+      asked.push(`cancel ${order.reason}`);
+      return journalled(operation, order, () => it.answers.cancel()) as never;
     },
-    workspaceDelta: async (operation) => {
+    workspaceDelta: async (operation, _id, order) => {
       asked.push(operation.operationID);
-      return { delta: await it.answers.delta() } as never;
+      return { delta: await journalled(operation, order, () => it.answers.delta()) } as never;
     },
     close: () => undefined,
   };
 
   const it: FakeHarness = {
     asked,
+    fresh,
     answers: {
       capabilities: () =>
         Promise.resolve({

@@ -15,7 +15,7 @@ import type { Provider } from '../../src/supervisor/provider.js';
 import { usualTiming } from '../../src/supervisor/session.js';
 import type { Timing } from '../../src/supervisor/session.js';
 import { startSupervisor } from '../../src/supervisor/supervisor.js';
-import type { Supervisor } from '../../src/supervisor/supervisor.js';
+import type { StopGrace, Supervisor } from '../../src/supervisor/supervisor.js';
 import { collect, runtime, taskOrders } from './harness-orders.js';
 import type { Policy, Runtime, TaskOrders } from './harness-orders.js';
 
@@ -76,7 +76,7 @@ export async function scriptedSupervisor(
     readonly policy?: Policy;
     readonly env?: Record<string, string>;
     readonly timing?: Partial<Timing>;
-    readonly stopGrace?: number;
+    readonly stopGrace?: StopGrace;
   } = {},
 ): Promise<ScriptedSupervisor> {
   const folder = mkdtempSync(path.join(tmpdir(), 'supervisor-'));
@@ -123,7 +123,7 @@ export async function scriptedSupervisor(
     log,
     sameUser: !switchesUsers,
     timing: { ...usualTiming, ...options.timing },
-    stopGrace: options.stopGrace ?? 1000,
+    stopGrace: options.stopGrace ?? { prompts: 500, settlement: 500 },
   });
   const host = options.env?.['ORKA_ACP_LISTEN_ADDRESS']?.split(':')[0] ?? '127.0.0.1';
   const url = `http://${host}:${supervisor.port}`;

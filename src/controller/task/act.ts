@@ -25,6 +25,7 @@ import type { Ending, TaskEffect } from './decision.js';
 import type { TaskMemory } from './memory.js';
 import type { TaskObservation } from './observation.js';
 import { promptSource } from './observe.js';
+import { creating } from './refused.js';
 import { readReceipt } from './result.js';
 import { readSnapshot, storeSnapshot } from './snapshot-secret.js';
 import { ended, undelivered } from './status.js';
@@ -219,7 +220,8 @@ async function bindTask(work: TaskWork, plan: Plan, agent: Agent): Promise<void>
   const { o, options, memory, signal } = work;
   const snapshot = freeze(o.task, agent, plan);
   const namespaceUID = await options.namespaceUid(o.task.metadata.namespace ?? '', signal);
-  await storeSnapshot(options.client, o.task, snapshot, { manager: options.manager, signal });
+  const store = () => storeSnapshot(options.client, o.task, snapshot, { manager: options.manager, signal });
+  await creating('the Secret with its snapshot', store);
   const binding = { ...bind(o.task, agent, plan, snapshot, namespaceUID), boundAt: timestamp(options.clock.now()) };
   const status = { ...o.task.status, phase: 'Pending' as const, agentExecutionBinding: binding };
   try {
@@ -311,7 +313,8 @@ async function createPool(
     demandedAt: instantNow(options.clock),
   });
   try {
-    const made = await create(options.client, wanted, { manager: options.manager, signal });
+    const make = () => create(options.client, wanted, { manager: options.manager, signal });
+    const made = await creating('its RuntimePool', make);
     options.world.pools.wrote(made);
     return made as unknown as RuntimePool;
   } catch (error) {

@@ -1,7 +1,10 @@
 import type { ActiveInstance, RuntimePool, Task, TaskStatus } from '../../api/index.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { HarnessClient } from '../../harness/client.js';
+import { backoffOf } from '../../kube/backoff.js';
+import { sleep } from '../../kube/clock.js';
 import type { Clock } from '../../kube/clock.js';
+import { askedWait, KubeError } from '../../kube/errors.js';
 import type { Ending } from './decision.js';
 import type { AttemptOrders } from './orders.js';
 import type { Receipt } from './result.js';
@@ -15,9 +18,15 @@ export interface AttemptPort {
   /** Writes what `change` makes of the Task as it is stored, if it is still in `from`; throws otherwise. */
   readonly advance: (from: readonly string[], change: (task: Task) => TaskStatus) => Promise<Task>;
   readonly storeResult: (text: string, receipt: Receipt) => Promise<void>;
+  /** Writes why the Task waits, if it is still in `from`. What fails is reported. */
+  readonly say: (from: readonly string[], message: string) => Promise<void>;
+  /** A write failed and is tried again. */
+  readonly report: (error: unknown) => void;
   readonly passed: (phase: 'running' | 'settling', took: number) => void;
-  /** Its pool is there, not being deleted, and has the instance of the attempt, as far as this process has seen. */
+  /** Its pool and Pod are there, not being deleted, and the pool has the instance of the attempt, as far as this process has seen. */
   readonly serves: () => boolean;
+  /** Its Pod was deleted, as far as this process has seen; it may still settle. */
+  readonly podDeleted: () => boolean;
   /** Takes one step, and tells whoever watches. */
   readonly step: <T>(name: AttemptStep, take: () => Promise<T>) => Promise<T>;
 }
@@ -61,12 +70,47 @@ export interface Attempt {
 export interface Submitted extends Attempt {
   /** Bytes that a workspace may have changed, as its supervisor advertises. */
   readonly maxDelta: number;
+  /** When its first lease was issued, in elapsed milliseconds. */
+  readonly leasedAt: number;
 }
 
-/** `requeue`: no prompt was sent, for this reason, and it is tried again; `session`: in another one. */
-export type AttemptOutcome = 'settled' | { readonly requeue: string; readonly session?: 'another' };
+/** What became of an attempt, and of its session: `none` was begun, it may be `open`, or it is `gone` with its instance. */
+export type AttemptResult = AttemptEnd & { readonly session: 'none' | 'open' | 'gone' };
+
+/** `queued`: no prompt was sent, for this reason, and it is tried again. `failed`: it stopped where its Task says. */
+export type AttemptEnd =
+  | { readonly outcome: 'settled' }
+  | { readonly outcome: 'queued'; readonly because: string }
+  | { readonly outcome: 'failed'; readonly error: unknown };
 
 /** Settles the Task otherwise than well. */
-export async function end({ clock }: Attempt, port: AttemptPort, ending: Ending, from: readonly string[]): Promise<void> {
-  await port.step('write-outcome', () => port.advance(from, (task) => ended(task, ending, clock.now())));
+export async function end(attempt: Attempt, port: AttemptPort, ending: Ending, from: readonly string[]): Promise<void> {
+  await port.step('write-outcome', () =>
+    insist(attempt, port, () => port.advance(from, (task) => ended(task, ending, attempt.clock.now()))),
+  );
+}
+
+const insistence = { base: 1_000, cap: 15_000 };
+
+/**
+ * Writes to the API server until it is stored, for as long as this process leads: what the write is about has happened. Throws what is no
+ * failure of the API server, above all that the attempt is not ours any more.
+ */
+export async function insist<T>(
+  { clock, signal }: Attempt,
+  port: AttemptPort,
+  write: () => Promise<T>,
+  over?: AbortSignal,
+): Promise<T | undefined> {
+  const ends = over ? AbortSignal.any([signal, over]) : signal;
+  for (let failures = 1; ; failures++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!(error instanceof KubeError) || signal.aborted) throw error;
+      port.report(error);
+      await sleep(clock, Math.max(backoffOf(failures, insistence), askedWait(error)), ends);
+      if (over?.aborted) return undefined;
+    }
+  }
 }

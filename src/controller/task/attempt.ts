@@ -8,7 +8,7 @@ import { sleep } from '../../kube/clock.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Thawed } from '../../domain/thaw.js';
 import { end } from './attempt-port.js';
-import type { Attempt, AttemptOutcome, AttemptPort } from './attempt-port.js';
+import type { Attempt, AttemptEnd, AttemptPort, AttemptResult } from './attempt-port.js';
 import { deadlineOf } from './decide.js';
 import type { Ending } from './decision.js';
 import { follow } from './follow.js';
@@ -29,29 +29,48 @@ const refusing: readonly ErrorCode[] = [
   'session_poisoned',
 ];
 
-/** One prompt, from an empty instance to a settled Task. It is sent at most once, whatever happens. Source: dispatch.md §4.4–4.5. */
-export async function runAttempt(attempt: Attempt, port: AttemptPort): Promise<AttemptOutcome> {
+/**
+ * One prompt, from an empty instance to a settled Task. It is sent at most once, whatever happens. Never throws: the result says what became
+ * of the session, also after a failure. Source: dispatch.md §4.4–4.5.
+ */
+export async function runAttempt(attempt: Attempt, port: AttemptPort): Promise<AttemptResult> {
+  let session: AttemptResult['session'] = 'none';
+  const watched: AttemptPort = {
+    ...port,
+    step: (name, take) => {
+      if (name === 'create-session') session = 'open';
+      return port.step(name, take);
+    },
+  };
+  const end = await goThrough(attempt, watched).catch((error: unknown): AttemptEnd => ({ outcome: 'failed', error }));
+  return { session: attempt.lost.aborted ? 'gone' : session, ...end };
+}
+
+/** @returns `session: 'none'` when the instance refused to begin one */
+async function goThrough(attempt: Attempt, port: AttemptPort): Promise<AttemptEnd & { readonly session?: 'none' }> {
   const { client, clock, signal, thawed } = attempt;
   const capabilities = await client.capabilities({ signal });
   checkCapabilities(capabilities, thawed);
   const starting = await port.step('write-session-starting', () =>
     port.advance(['Queued'], (task) => moved(task, 'Running', startingSession(attempt), clock.now())),
   );
-  if (await endUnwanted(attempt, port, starting)) return 'settled';
+  if (await endUnwanted(attempt, port, starting)) return settled;
   const over = await startSession(attempt, port);
   if (over) return over;
-  if (await endUnwanted(attempt, port, starting)) return 'settled';
+  if (await endUnwanted(attempt, port, starting)) return settled;
   // One that drains would refuse the prompt, and that would be the end of the Task.
-  if (!port.serves())
-    return queuedAgain(attempt, port, { reason: 'RuntimeLost', requeue: 'its instance is being ended', session: 'another' });
+  if (!port.serves()) return queuedAgain(attempt, port, 'RuntimeLost', 'its instance is being ended');
   const submitting = await port.step('write-submitting', () =>
     port.advance(['SessionStarting'], (task) => moved(task, 'Running', { state: 'Submitting' }, clock.now())),
   );
-  if (await endUnwanted(attempt, port, submitting)) return 'settled';
-  const stream = await submit(attempt, port, capabilities, submitting);
-  if (stream) await follow({ ...attempt, maxDelta: capabilities.limits.maxWorkspaceDeltaBytes }, port, stream);
-  return 'settled';
+  if (await endUnwanted(attempt, port, submitting)) return settled;
+  const sent = await submit(attempt, port, capabilities, submitting);
+  const maxDelta = capabilities.limits.maxWorkspaceDeltaBytes;
+  if (sent) await follow({ ...attempt, maxDelta, leasedAt: sent.leasedAt }, port, sent.stream);
+  return settled;
 }
+
+const settled = { outcome: 'settled' } as const;
 
 /** A prompt that nobody wants any more is not sent at all. */
 async function endUnwanted(attempt: Attempt, port: AttemptPort, task: Task): Promise<boolean> {
@@ -72,7 +91,10 @@ async function endUnwanted(attempt: Attempt, port: AttemptPort, task: Task): Pro
  * `undefined` = the session is there. What fails otherwise than for good is tried again in another session: nothing was sent yet.
  * Source: dispatch.md §4.4, §9.4.
  */
-async function startSession(attempt: Attempt, port: AttemptPort): Promise<AttemptOutcome | undefined> {
+async function startSession(
+  attempt: Attempt,
+  port: AttemptPort,
+): Promise<(AttemptEnd & { readonly session?: 'none' }) | undefined> {
   const { orders, client, clock, signal, cancelled, lost, task, lastTry } = attempt;
   try {
     await port.step('create-session', () =>
@@ -83,29 +105,31 @@ async function startSession(attempt: Attempt, port: AttemptPort): Promise<Attemp
     );
     return undefined;
   } catch (error) {
-    if (await endUnwanted(attempt, port, task)) return 'settled';
+    if (await endUnwanted(attempt, port, task)) return settled;
     const atCapacity = error instanceof HarnessError && error.retryable && error.response?.code === 'rate_limited';
-    if (atCapacity) return queuedAgain(attempt, port, { reason: 'AtCapacity', requeue: 'its instance is at capacity' });
+    if (atCapacity)
+      return { ...(await queuedAgain(attempt, port, 'AtCapacity', 'its instance is at capacity')), session: 'none' };
     const message = lost.aborted ? 'its instance is gone' : textOf(error);
     const forGood = error instanceof HarnessError && error.response !== undefined && !error.retryable;
     if (!lost.aborted && (forGood || lastTry)) {
       await end(attempt, port, { state: 'Failed', reason: 'RuntimeSessionStartFailed', message }, beforeSending);
-      return 'settled';
+      return settled;
     }
-    return queuedAgain(attempt, port, { reason: 'RuntimeSessionStartFailed', requeue: message, session: 'another' });
+    return queuedAgain(attempt, port, 'RuntimeSessionStartFailed', message);
   }
 }
 
 async function queuedAgain(
   { clock }: Attempt,
   port: AttemptPort,
-  { reason, ...outcome }: Exclude<AttemptOutcome, 'settled'> & { readonly reason: NonNullable<TaskExecutionStatus['reason']> },
-): Promise<AttemptOutcome> {
-  const message = cutBytes(neutral(outcome.requeue), 1_000, '...<truncated>');
+  reason: NonNullable<TaskExecutionStatus['reason']>,
+  because: string,
+): Promise<AttemptEnd> {
+  const message = cutBytes(neutral(because), 1_000, '...<truncated>');
   await port.advance(['SessionStarting'], (stored) =>
     moved(stored, 'Pending', { state: 'Queued', reason, message }, clock.now()),
   );
-  return outcome;
+  return { outcome: 'queued', because };
 }
 
 /** Fails what the frozen plan does not allow to be sent there. */
@@ -137,12 +161,13 @@ async function submit(
   port: AttemptPort,
   { limits }: Capabilities,
   submitting: Task,
-): Promise<PromptStream | undefined> {
+): Promise<{ readonly stream: PromptStream; readonly leasedAt: number } | undefined> {
   const { orders, client, clock, signal, lost, thawed } = attempt;
   for (let refusals = 0; ; refusals++) {
     const verb = refusals === 0 ? 'start-prompt' : `start-prompt-retry-${refusals}`;
+    const leasedAt = clock.elapsed();
     try {
-      return await port.step('start-prompt', () =>
+      const stream = await port.step('start-prompt', () =>
         client.prompt(
           orders.operation(verb, clock.now()),
           {
@@ -154,11 +179,12 @@ async function submit(
           { signal: AbortSignal.any([signal, lost]), timeout: 60_000 },
         ),
       );
+      return { stream, leasedAt };
     } catch (error) {
       if (signal.aborted) throw error;
       const answer = error instanceof HarnessError ? error : undefined;
       if (answer?.retryable !== true || answer.response?.code !== 'rate_limited') {
-        await end(attempt, port, notSubmitted(error), ['Submitting']);
+        await end(attempt, port, notSubmitted(error, port.podDeleted()), ['Submitting']);
         return undefined;
       }
       const message = 'its instance takes no other prompt for now';
@@ -172,12 +198,13 @@ async function submit(
   }
 }
 
-function notSubmitted(error: unknown): Ending {
+function notSubmitted(error: unknown, podDeleted: boolean): Ending {
   const { evidence, response } = error instanceof HarnessError ? error : {};
   // A request that was sent before may have begun.
   const isRefused = response !== undefined && refusing.includes(response.code) && response.classification?.class !== 'duplicate';
   const unsent = evidence === 'zero_bytes_written' || isRefused;
+  const says = podDeleted ? `its Pod was deleted: ${textOf(error)}` : textOf(error);
   return unsent
-    ? { state: 'Failed', reason: 'PromptNotAccepted', message: textOf(error) }
-    : { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `whether the prompt ran is not known: ${textOf(error)}` };
+    ? { state: 'Failed', reason: 'PromptNotAccepted', message: says }
+    : { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `whether the prompt ran is not known: ${says}` };
 }

@@ -118,6 +118,12 @@ const late: TaskRule = (o, now) => {
   return settle('Cancelled', 'TaskTimeout', `deadline exceeded before runtime admission${because}`);
 };
 
+/** A quota, or admission, of the namespace does not take what the Task needs. It waits, and is in nobody's way. */
+const refused: TaskRule = (o, now) =>
+  o.refused && now < o.refused.until
+    ? waiting(o, now, { because: o.refused.says, reason: 'CreateRefused', until: o.refused.until })
+    : undefined;
+
 /** A namespace has as many Tasks as it may; whoever comes next in the order of queues goes on next. Source: dispatch.md §2.1. */
 const crowded: TaskRule = (o, now) =>
   o.frozen === 'unbound' && o.quota?.standing !== 'held-up' ? waitingForPlace(o, now) : undefined;
@@ -293,6 +299,7 @@ const rules: readonly TaskRule[] = [
   settled,
   restored,
   late,
+  refused,
   crowded,
   unread,
   unbound,

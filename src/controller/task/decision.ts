@@ -11,7 +11,12 @@ export interface Ending {
 
 /** Why a Task waits, as its events say it. `AtCapacity` is the execution's reason too. */
 export type WaitReason =
-  'AtCapacity' | 'RuntimePoolUnavailable' | 'RuntimePoolClassUnavailable' | 'NamespaceTaskLimitReached' | 'RightMissing';
+  | 'AtCapacity'
+  | 'CreateRefused'
+  | 'RuntimePoolUnavailable'
+  | 'RuntimePoolClassUnavailable'
+  | 'NamespaceTaskLimitReached'
+  | 'RightMissing';
 
 /** One thing to be done for a Task. */
 export type TaskEffect =

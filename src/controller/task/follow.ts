@@ -1,46 +1,81 @@
 import { isTerminal } from '../../harness/events.js';
 import type { PromptStream } from '../../harness/client.js';
 import type { PromptEvent } from '../../harness/events.js';
-import { afterSubmission, end } from './attempt-port.js';
-import type { Attempt, AttemptPort, Submitted } from './attempt-port.js';
+import { afterSubmission, end, insist } from './attempt-port.js';
+import type { AttemptPort, Submitted } from './attempt-port.js';
 import type { Ending } from './decision.js';
-import { guard } from './guard.js';
-import type { Guard } from './guard.js';
-import { cancellation, longestResult, settle } from './settling.js';
+import { Guard } from './guard.js';
+import { endingOf, longestResult, settle } from './settling.js';
 import { moved } from './status.js';
 import { textOf } from './words.js';
 
-/** Reads the events to the end, keeps the lease, and ends the prompt when it is wanted or its time is over. */
+/** Reads the events to the end, keeps the lease, and ends the prompt when nobody wants it any more or its time is over. */
 export async function follow(attempt: Submitted, port: AttemptPort, stream: PromptStream): Promise<void> {
   const { clock, signal } = attempt;
-  const watch = guard(attempt, stream);
+  const watch = new Guard(attempt, stream);
   const began = clock.elapsed();
-  const spoken = transcript(longestResult);
-  let last: PromptEvent | undefined;
+  const over = new AbortController();
+  let writing = Promise.resolve();
+  let heard: Heard = { spoken: '', last: undefined };
+  watch.start();
   try {
-    for await (const event of stream.events) {
-      last = event;
-      if (event.type === 'accepted')
-        await port.step('write-running', () =>
-          port.advance(['Submitting'], (task) => moved(task, 'Running', { state: 'Running' }, clock.now())),
-        );
-      if (event.type === 'update') spoken.add(event.payload.assistantMessage?.text ?? '');
-      if (event.type === 'permission_requested') await watch.reject(event.payload);
-    }
+    heard = await listen(stream, {
+      accepted: () => {
+        writing = writeRunning(attempt, port, watch, over.signal);
+      },
+      // Nobody is there to ask: what the policy does not allow by itself is not allowed.
+      asks: () => watch.giveUp('user_requested'),
+    });
   } catch (error) {
     if (signal.aborted) throw error;
-    await settleLost(attempt, port, watch, textOf(error));
-    return;
+    heard = { ...heard, broken: textOf(error) };
   } finally {
     watch.stop();
+    over.abort();
+    await writing;
   }
   if (signal.aborted) throw new Error('the controller is stopping');
+  const { last, spoken, broken = 'the stream ended without a terminal event' } = heard;
   if (!last || !isTerminal(last)) {
-    await settleLost(attempt, port, watch, 'the stream ended without a terminal event');
+    await settleLost(attempt, port, watch, broken);
     return;
   }
   port.passed('running', clock.elapsed() - began);
-  await settle(attempt, port, last, spoken.text(), watch.gaveUp());
+  await settle(attempt, port, last, spoken, watch);
+}
+
+/** What was heard of a prompt. */
+interface Heard {
+  readonly spoken: string;
+  readonly last: PromptEvent | undefined;
+  /** Why the stream broke. */
+  readonly broken?: string;
+}
+
+async function listen(stream: PromptStream, on: { readonly accepted: () => void; readonly asks: () => void }): Promise<Heard> {
+  const spoken = transcript(longestResult);
+  let last: PromptEvent | undefined;
+  for await (const event of stream.events) {
+    last = event;
+    if (event.type === 'accepted') on.accepted();
+    if (event.type === 'update') spoken.add(event.payload.assistantMessage?.text ?? '');
+    if (event.type === 'permission_requested') on.asks();
+  }
+  return { spoken: spoken.text(), last };
+}
+
+/**
+ * Goes on beside the prompt until it is stored, or the prompt is over, which is settled from `Submitting` as well. An attempt that is not ours
+ * any more has no use for its prompt. Never rejects.
+ */
+async function writeRunning(attempt: Submitted, port: AttemptPort, watch: Guard, over: AbortSignal): Promise<void> {
+  const write = () => port.advance(['Submitting'], (task) => moved(task, 'Running', { state: 'Running' }, attempt.clock.now()));
+  try {
+    await port.step('write-running', () => insist(attempt, port, write, over));
+  } catch (error) {
+    if (!attempt.signal.aborted) port.report(error);
+    watch.giveUp('controller_shutdown');
+  }
 }
 
 /** What was said, up to the first part that goes beyond so many bytes. */
@@ -58,22 +93,14 @@ function transcript(most: number): { readonly add: (text: string) => void; reado
 }
 
 /** The connection broke after the prompt was accepted. Only a proven settlement says more than that nobody knows. */
-async function settleLost(attempt: Attempt, port: AttemptPort, watch: Guard, says: string): Promise<void> {
-  const settlement = attempt.lost.aborted ? undefined : await watch.cancel('stream_disconnected');
+async function settleLost(attempt: Submitted, port: AttemptPort, watch: Guard, says: string): Promise<void> {
+  const settlement = watch.proven ?? (attempt.lost.aborted ? undefined : await watch.settlement());
   if (attempt.signal.aborted) throw new Error('the controller is stopping');
-  const stop = settlement?.stopReason ?? settlement?.outcome;
-  const lost: Ending = {
-    state: 'OutcomeUnknown',
-    reason: 'RuntimeLost',
-    message: attempt.lost.aborted
-      ? 'its instance is gone while the prompt ran'
-      : `the connection to the prompt was lost: ${says}`,
-  };
-  const ending: Ending =
-    settlement?.outcome === 'failed'
-      ? { state: 'Failed', reason: 'PromptFailed', message: `the prompt ended (${stop}): ${says}` }
-      : settlement?.outcome === 'cancelled'
-        ? cancellation(watch.gaveUp(), `${stop}, ${says}`)
-        : lost;
-  await end(attempt, port, ending, afterSubmission);
+  const lost: Ending = { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: lossOf(attempt, port, says) };
+  await end(attempt, port, endingOf(settlement, watch.gaveUp, says) ?? lost, afterSubmission);
+}
+
+function lossOf({ lost }: Submitted, port: AttemptPort, says: string): string {
+  if (port.podDeleted()) return 'its Pod was deleted while the prompt ran';
+  return lost.aborted ? 'its instance is gone while the prompt ran' : `the connection to the prompt was lost: ${says}`;
 }

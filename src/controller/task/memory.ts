@@ -11,6 +11,13 @@ export interface Held {
   readonly until: number;
 }
 
+/** What the namespace of a Task did not take at the last try, and when the next is due, in milliseconds since 1970. */
+export interface RefusedCreate {
+  readonly says: string;
+  readonly tries: number;
+  readonly until: number;
+}
+
 /** What a process remembers of a Task between two steps. All of it can be found out again. */
 export interface TaskMemory {
   /** The answer of the server for an Agent that the watch does not know. */
@@ -27,10 +34,11 @@ export interface TaskMemory {
   /** An attempt is under way in this process. */
   running: boolean;
   held: Held | undefined;
+  refused: RefusedCreate | undefined;
   /** How many sessions of this Task one instance could not begin. */
   sessions: { readonly runtimeInstanceID: string; readonly tried: number } | undefined;
-  /** Instance that may have a session of an attempt which was given up: it could not be ended then, and has a slot. */
-  abandoned: string | undefined;
+  /** A session of an attempt which was given up: it could not be ended then, and has a slot of its instance. */
+  abandoned: { readonly runtimeInstanceID: string; readonly generation: number } | undefined;
   /** Asks it to end: nobody wants it any more, or its instance is gone. */
   cancel: ((reason: 'deleted' | 'lost') => void) | undefined;
 }
@@ -45,6 +53,7 @@ export function createTaskMemory(): TaskMemory {
     namespaceUid: undefined,
     running: false,
     held: undefined,
+    refused: undefined,
     sessions: undefined,
     abandoned: undefined,
     cancel: undefined,

@@ -5,7 +5,7 @@ import type { Waiting } from '../../domain/queue-order.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
 import type { ClassVerdict } from '../classes.js';
-import type { Held } from './memory.js';
+import type { Held, RefusedCreate } from './memory.js';
 import type { Quota } from './places.js';
 
 /** Everything that the next step of a Task depends on, as a plain value. */
@@ -38,6 +38,8 @@ export interface TaskObservation {
   readonly running: boolean;
   /** Of the instance that the pool has now. */
   readonly held: Held | undefined;
+  /** An object that the Task needs could not be created in its namespace. */
+  readonly refused: RefusedCreate | undefined;
   /** An attempt runs, and its instance is not there any more. */
   readonly lost: boolean;
   /**
@@ -45,6 +47,8 @@ export interface TaskObservation {
    * `unreachable` = nothing can be asked of its instance now.
    */
   readonly leftSession: 'none' | 'gone' | 'reachable' | 'unreachable';
+  /** Generation of that session. */
+  readonly leftGeneration: number;
 }
 
 /** States after which nothing is sent any more. */

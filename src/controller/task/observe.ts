@@ -66,8 +66,10 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     ledSince: options.ledSince,
     running: memory.running,
     held,
+    refused: memory.refused,
     lost: memory.running && isLost(world, task),
-    leftSession: mayHaveLeftSession(task, memory) ? leftSession(options, task) : 'none',
+    leftSession: memory.running ? 'none' : leftSession(options, task, memory),
+    leftGeneration: memory.abandoned?.generation ?? task.status?.execution?.runtimeSessionGeneration ?? 1,
   };
 }
 
@@ -135,6 +137,8 @@ function frozenOf(task: Task, runtimeNamespace: string, memory: TaskMemory): Tas
 
 /** The Pod of a running attempt ended, or is not there any more. What is being deleted may still settle. */
 function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
+  // The instance of the attempt before is still on record.
+  if (status?.execution?.state === 'Queued') return false;
   const [podUid] = status?.execution?.runtimeInstanceID?.split('.') ?? [];
   if (podUid === undefined || !pods.readable()) return false;
   const pod = pods.list().find(({ metadata }) => metadata.uid === podUid);
@@ -142,19 +146,21 @@ function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
   return pod === undefined || phase === 'Failed' || phase === 'Succeeded';
 }
 
-function mayHaveLeftSession(task: Task, { running, abandoned }: TaskMemory): boolean {
-  const givenUp = abandoned !== undefined && abandoned === task.status?.execution?.runtimeInstanceID;
-  return !running && (isSettled(task) || mayHaveSent(task) || givenUp);
-}
-
 /** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12, dispatch.md §4.5. */
-function leftSession({ world, credentialsOf }: TaskObserverOptions, { metadata, status }: Task): TaskObservation['leftSession'] {
-  const execution = status?.execution;
-  if (execution?.runtimeSessionUID === undefined || execution.runtimeSessionCleanupDigest !== undefined) return 'none';
-  const key = `${metadata.namespace ?? ''}/${execution.runtimePoolName ?? ''}`;
+function leftSession(
+  { world, credentialsOf }: TaskObserverOptions,
+  task: Task,
+  { abandoned }: TaskMemory,
+): TaskObservation['leftSession'] {
+  const execution = task.status?.execution;
+  const begun = execution?.runtimeSessionUID !== undefined && execution.runtimeSessionCleanupDigest === undefined;
+  const onRecord = begun && (isSettled(task) || mayHaveSent(task));
+  if (!onRecord && !abandoned) return 'none';
+  const key = `${task.metadata.namespace ?? ''}/${execution?.runtimePoolName ?? ''}`;
   const pool = world.pools.get(key) as unknown as RuntimePool | undefined;
   const instance = pool?.status?.activeInstance;
-  if (!instance || instance.runtimeInstanceID !== execution.runtimeInstanceID) return 'gone';
+  const instanceOf = abandoned?.runtimeInstanceID ?? execution?.runtimeInstanceID;
+  if (instance?.runtimeInstanceID !== instanceOf || !instance) return onRecord ? 'gone' : 'none';
   const known = credentialsOf(key, instance.controllerEpoch) && deployedGeneration(world, instance) !== undefined;
   return known ? 'reachable' : 'unreachable';
 }

@@ -16,7 +16,7 @@ import type { SessionOrder } from '../../harness/sessions.js';
 
 /** Milliseconds. Source: dispatch.md §4.4, §12. */
 export const leaseLife = 90_000;
-const operationLife = 30_000;
+export const operationLife = 30_000;
 const promptLife = 60_000;
 const deltaEntries = 100_000;
 

@@ -13,6 +13,7 @@ import { observeTask } from './observe.js';
 import type { TaskObserverOptions } from './observe.js';
 import { nextBeside, standingAfter } from './places.js';
 import type { Standing } from './places.js';
+import { CreateRefused, refusedAgain } from './refused.js';
 import { createRunner } from './runner.js';
 import type { RunnerOptions } from './runner.js';
 
@@ -83,7 +84,13 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
           if (isSettled(o.task) && !memory.running) memories.delete(key);
           return wait === undefined ? undefined : { requeueAfter: wait };
         }
-        await perform({ options: act, o, memory, signal }, effect);
+        try {
+          await perform({ options: act, o, memory, signal }, effect);
+          if (effect.do === 'bind' || effect.do === 'queue') memory.refused = undefined;
+        } catch (error) {
+          if (!(error instanceof CreateRefused)) throw error;
+          memory.refused = refusedAgain(memory, error, options.clock);
+        }
         if (effect.do === 'cancel' || effect.do === 'release') return undefined;
       }
       if (!signal.aborted) throw new Error(`Task ${key} does not settle`);

@@ -6,6 +6,7 @@ import type { Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { KubeError } from '../../kube/errors.js';
 import { keyOf } from '../../kube/store.js';
+import { cutBytes } from '../../lib/text.js';
 import type { Metrics } from '../metrics.js';
 import { clientOf } from '../pool/instance.js';
 import type { AuthMaterial } from '../pool/memory.js';
@@ -13,7 +14,7 @@ import { tell } from './act.js';
 import type { TaskActOptions } from './act.js';
 import { advance, conflictTries, latest, patiently, refresh } from './advance.js';
 import { runAttempt } from './attempt.js';
-import type { AttemptOutcome, AttemptPort, AttemptStep } from './attempt-port.js';
+import type { AttemptPort, AttemptResult, AttemptStep } from './attempt-port.js';
 import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { TaskMemory } from './memory.js';
 import { isSettled } from './observation.js';
@@ -25,7 +26,7 @@ import { release, renew, reservationLife, reserve } from './reserve.js';
 import type { Holder } from './reserve.js';
 import { storeResult } from './result.js';
 import { endSession } from './session-end.js';
-import { textOf } from './words.js';
+import { neutral, textOf } from './words.js';
 
 export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSession' | 'askSettlement'> {
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
@@ -46,6 +47,8 @@ export interface Runner extends Pick<TaskActOptions, 'start' | 'cleanSession' | 
   /** Resolves when no attempt runs any more. */
   readonly idle: () => Promise<void>;
 }
+
+const notBegun = (because: string): AttemptResult => ({ outcome: 'queued', because, session: 'none' });
 
 /** Between tries of an attempt that cannot begin. */
 const startBackoff = { base: 1_000, cap: 30_000 };
@@ -71,15 +74,14 @@ export function createRunner(options: RunnerOptions): Runner {
     memory.cancel = (reason) => (reason === 'lost' ? lost : cancelled).abort();
     const key = keyOf(o.task);
     const run = attempt(o, memory, { cancelled: cancelled.signal, lost: lost.signal })
-      .catch((error: unknown): AttemptOutcome => {
-        if (!signal.aborted) options.onError(key, error);
-        return { requeue: textOf(error) };
-      })
-      .then((outcome) => {
+      .catch((error: unknown): AttemptResult => ({ outcome: 'failed', error, session: 'none' }))
+      .then((result) => {
         memory.running = false;
         memory.cancel = undefined;
         attempts.delete(run);
-        memory.held = outcome === 'settled' ? undefined : heldAgain(o, outcome.requeue);
+        if (result.outcome === 'failed') failed(key, result.error);
+        const because = result.outcome === 'queued' ? result.because : result.outcome === 'failed' && textOf(result.error);
+        memory.held = because === false ? undefined : heldAgain(o, because);
         options.again(key);
       });
     attempts.add(run);
@@ -95,14 +97,13 @@ export function createRunner(options: RunnerOptions): Runner {
     o: TaskObservation,
     memory: TaskMemory,
     ends: { readonly cancelled: AbortSignal; readonly lost: AbortSignal },
-  ): Promise<AttemptOutcome> {
+  ): Promise<AttemptResult> {
     const { pool } = o;
     const instance = pool?.status?.activeInstance;
-    if (!pool || !instance || typeof o.frozen !== 'object' || 'problem' in o.frozen)
-      return { requeue: 'its pool has no instance' };
+    if (!pool || !instance || typeof o.frozen !== 'object' || 'problem' in o.frozen) return notBegun('its pool has no instance');
     const poolKey = keyOf(pool);
     const auth = options.credentialsOf(poolKey, instance.controllerEpoch);
-    if (!auth) return { requeue: 'the credentials of its instance are not known yet' };
+    if (!auth) return notBegun('the credentials of its instance are not known yet');
     const { runtimeInstanceID } = instance;
     const tried = memory.sessions?.runtimeInstanceID === runtimeInstanceID ? memory.sessions.tried : 0;
     const orders = ordersOf(o.task, pool, instance, o.frozen, tried + 1);
@@ -114,17 +115,20 @@ export function createRunner(options: RunnerOptions): Runner {
       runtimeInstanceID,
     };
     const held = await step('reserve', () => onPool(poolKey, (found) => reserve(options, found, holder, clock.now())));
-    if (!held) return { requeue: 'its pool has no free slot' };
-    const keeper = keep(poolKey, holder);
+    if (!held) return notBegun('its pool has no free slot');
     const client = clientOf(instance.podAddress, auth);
     const run = { task: o.task, pool: held, instance, thawed: o.frozen, orders, client, clock, signal, ...ends };
+    const lastTry = tried + 1 >= sessionTries;
+    const keeper = keep(poolKey, holder);
     try {
-      const outcome = await runAttempt({ ...run, lastTry: tried + 1 >= sessionTries }, portOf(o.task, poolKey, holder));
-      if (outcome !== 'settled' && outcome.session === 'another') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
-      const task = outcome === 'settled' ? latest(options, o.task) : undefined;
+      const result = await runAttempt({ ...run, lastTry }, portOf(o.task, poolKey, instance, holder));
+      // A supervisor begins no generation twice.
+      if (result.session !== 'none') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
+      const task = result.outcome === 'settled' ? latest(options, o.task) : undefined;
       if (task) told(task);
-      if (!ends.lost.aborted && !(await tidied(o.task, client, orders, instance, outcome))) memory.abandoned = runtimeInstanceID;
-      return outcome;
+      const session = await tidied(o.task, client, orders, instance, result);
+      if (session === 'open') memory.abandoned = { runtimeInstanceID, generation: orders.sessionGeneration };
+      return { ...result, session };
     } finally {
       keeper();
       client.close();
@@ -137,22 +141,28 @@ export function createRunner(options: RunnerOptions): Runner {
     }
   }
 
-  /** @returns whether the session is gone; one that cannot be ended now is ended by whoever looks at the Task next, or with its instance */
+  /** @returns what is left of the session; one that cannot be ended now is ended at a later look at its Task, or with its instance */
   async function tidied(
     task: Task,
     client: HarnessClient,
     orders: SessionOrders,
     instance: ActiveInstance,
-    outcome: AttemptOutcome,
-  ): Promise<boolean> {
+    { outcome, session }: AttemptResult,
+  ): Promise<AttemptResult['session']> {
+    if (session === 'gone' || signal.aborted) return session;
     try {
       if (outcome === 'settled') await deleteSession(task, client, orders, instance, signal);
-      else if (outcome.session === 'another') await endSession(client, orders, clock, signal);
-      return true;
+      else if (session === 'open') await endSession(client, orders, clock, signal);
+      return session === 'open' ? 'gone' : session;
     } catch (error) {
-      if (!signal.aborted) options.onError(keyOf(task), error);
-      return false;
+      failed(keyOf(task), error);
+      return session;
     }
+  }
+
+  /** What fails because the process ends is no failure. */
+  function failed(key: string, error: unknown): void {
+    if (!signal.aborted) options.onError(key, error);
   }
 
   function told(task: Task): void {
@@ -171,9 +181,7 @@ export function createRunner(options: RunnerOptions): Runner {
     let over = false;
     function again(): void {
       onPool(poolKey, (found) => renew(options, found, holder, clock.now()))
-        .catch((error: unknown) => {
-          if (!signal.aborted) options.onError(poolKey, error);
-        })
+        .catch((error: unknown) => failed(poolKey, error))
         .finally(() => {
           if (!over) cancel = clock.after(reservationLife / 3, again);
         });
@@ -200,8 +208,13 @@ export function createRunner(options: RunnerOptions): Runner {
     }
   }
 
-  function portOf(task: Task, poolKey: string, holder: Holder): AttemptPort {
-    const { client, manager, metrics } = options;
+  function portOf(task: Task, poolKey: string, instance: ActiveInstance, holder: Holder): AttemptPort {
+    const { client, manager, metrics, world } = options;
+    const podDeleted = () => {
+      const pod = world.pods.get(`${instance.podNamespace}/${instance.podName}`);
+      return pod?.metadata.uid !== instance.podUID || pod.metadata.deletionTimestamp !== undefined;
+    };
+    const report = (error: unknown) => options.onError(keyOf(task), error);
     return {
       advance: async (from, change) => {
         const stored = await advance(options, task, from, change);
@@ -211,20 +224,31 @@ export function createRunner(options: RunnerOptions): Runner {
         return stored;
       },
       storeResult: (text, receipt) => patiently(options, () => storeResult(client, task, { text, receipt }, { manager, signal })),
+      say: (from, message) => say(task, from, message).catch(report),
+      report,
       passed: (phase, took) => metrics.attemptPassed(phase, took),
       serves: () => {
         const pool = options.world.pools.get(poolKey) as unknown as RuntimePool | undefined;
         // Whatever else ends an instance finishes first what has a slot.
-        if (pool?.metadata.uid !== holder.poolUID || pool.metadata.deletionTimestamp !== undefined) return false;
+        if (pool?.metadata.uid !== holder.poolUID || pool.metadata.deletionTimestamp !== undefined || podDeleted()) return false;
         return pool.status?.activeInstance?.runtimeInstanceID === holder.runtimeInstanceID;
       },
+      podDeleted,
       step,
     };
   }
 
+  /** Why an attempt under way waits, in the status of its Task and once as an event. */
+  async function say(task: Task, from: readonly string[], message: string): Promise<void> {
+    const said = cutBytes(neutral(message), 1_000, '...<truncated>');
+    if (latest(options, task)?.status?.message === said) return;
+    const stored = await advance(options, task, from, ({ status }) => ({ ...status, message: said }));
+    tell(options, stored, 'Warning', 'CreateRefused', 'Store', said);
+  }
+
   /** Speaks with the instance that has, or had, the session of a Task, about that session. */
   async function withSession<T>(
-    { task, pool }: TaskObservation,
+    { task, pool, leftGeneration }: TaskObservation,
     ask: (client: HarnessClient, orders: SessionOrders, instance: ActiveInstance) => Promise<T>,
   ): Promise<T | undefined> {
     const instance = pool?.status?.activeInstance;
@@ -232,10 +256,9 @@ export function createRunner(options: RunnerOptions): Runner {
     if (!pool || !instance || generation === undefined) return undefined;
     const auth = options.credentialsOf(keyOf(pool), instance.controllerEpoch);
     if (!auth) return undefined;
-    const session = task.status?.execution?.runtimeSessionGeneration ?? 1;
     const client = clientOf(instance.podAddress, auth);
     try {
-      return await ask(client, sessionOrdersOf(task, pool, instance, { pool: generation, session }), instance);
+      return await ask(client, sessionOrdersOf(task, pool, instance, { pool: generation, session: leftGeneration }), instance);
     } finally {
       client.close();
     }

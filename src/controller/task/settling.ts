@@ -5,8 +5,9 @@ import { digestOfSettlement } from '../../harness/prompts.js';
 import type { CancelReason, Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { sleep } from '../../kube/clock.js';
+import { KubeError } from '../../kube/errors.js';
 import { cutBytes } from '../../lib/text.js';
-import { afterSubmission, end } from './attempt-port.js';
+import { afterSubmission, end, insist } from './attempt-port.js';
 import type { AttemptPort, Submitted } from './attempt-port.js';
 import type { Ending } from './decision.js';
 import { answerOf } from './result.js';
@@ -20,6 +21,7 @@ export const longestResult = 1_000_000;
 const deltaWait = 10_000;
 const deltaTries = 3;
 const deltaBackoff = { base: 500, cap: 2_000 };
+const storeBackoff = { base: 1_000, cap: 30_000 };
 
 /** What the last event of a prompt comes to. Source: dispatch.md §4.5. */
 export async function settle(
@@ -27,7 +29,7 @@ export async function settle(
   port: AttemptPort,
   event: PromptEvent,
   spoken: string,
-  why: CancelReason | undefined,
+  { gaveUp, proven }: { readonly gaveUp: CancelReason | undefined; readonly proven: Settlement | undefined },
 ): Promise<void> {
   const unknown = (reason: string, message: string): Ending => ({ state: 'OutcomeUnknown', reason, message: neutral(message) });
   switch (event.type) {
@@ -40,11 +42,12 @@ export async function settle(
     }
     case 'cancelled': {
       const { stopReason, reason } = event.payload;
-      return end(attempt, port, cancellation(why, neutral(reason ?? stopReason)), afterSubmission);
+      return end(attempt, port, cancellation(gaveUp, neutral(reason ?? stopReason)), afterSubmission);
     }
     case 'outcome_unknown': {
       const { code, message } = event.payload;
-      return end(attempt, port, unknown('RuntimeLost', `${code}: ${message}`), afterSubmission);
+      const ending = endingOf(proven, gaveUp, neutral(`${code}: ${message}`));
+      return end(attempt, port, ending ?? unknown('RuntimeLost', `${code}: ${message}`), afterSubmission);
     }
     default:
       return end(attempt, port, unknown('MissingTerminal', 'the stream has no end'), afterSubmission);
@@ -58,7 +61,7 @@ async function settleCompleted(
   event: Extract<PromptEvent, { readonly type: 'completed' }>,
   spoken: string,
 ): Promise<void> {
-  const { orders, clock, signal, task, instance } = attempt;
+  const { orders, clock, task, instance } = attempt;
   const began = clock.elapsed();
   const settlement = {
     terminalEvent: 'completed',
@@ -76,32 +79,55 @@ async function settleCompleted(
     settledAt: settlement.settledAt,
     settlementDigest: digestOfSettlement(settlement),
   };
-  try {
-    const text = cutBytes(answerOf(event, spoken), longestResult, '...<truncated>');
-    await port.step('store-result', () => port.storeResult(text, receipt));
-  } catch (error) {
-    if (signal.aborted) throw error;
-    const message = `the agent answered, but the answer could not be stored: ${textOf(error)}`;
-    const ending = { state: 'OutcomeUnknown', reason: 'ExecutionEventPersistenceFailed', message } as const;
-    await end(attempt, port, ending, afterSubmission);
+  const text = cutBytes(answerOf(event, spoken), longestResult, '...<truncated>');
+  const failure = await port.step('store-result', () => keepAnswer(attempt, port, text, receipt));
+  if (failure) {
+    await end(attempt, port, failure, afterSubmission);
     return;
   }
   await port.step('write-settling', () =>
-    port.advance(afterSubmission, (now) => ({
-      ...moved(now, 'Finalizing', { state: 'Settling' }, clock.now()),
-      delivery: { state: 'Validating', outcome: 'Validating' },
-    })),
+    insist(attempt, port, () =>
+      port.advance(afterSubmission, (now) => ({
+        ...moved(now, 'Finalizing', { state: 'Settling' }, clock.now()),
+        delivery: { state: 'Validating', outcome: 'Validating' },
+      })),
+    ),
   );
-  const delivery = await port.step('workspace-delta', () => validate(attempt, settlement));
+  const delivery = await port.step('workspace-delta', () => validate(attempt, port, settlement));
   await port.step('write-outcome', () =>
-    port.advance(['Settling'], (now) => (delivery ? undelivered(now, delivery, clock.now()) : succeeded(now, clock.now()))),
+    insist(attempt, port, () =>
+      port.advance(['Settling'], (now) => (delivery ? undelivered(now, delivery, clock.now()) : succeeded(now, clock.now()))),
+    ),
   );
   port.passed('settling', clock.elapsed() - began);
 }
 
+/**
+ * Stores the answer, and tries again for as long as its session lives and its Task is wanted: a quota may be raised, and the answer was paid
+ * for. The Task says why it waits.
+ */
+async function keepAnswer(attempt: Submitted, port: AttemptPort, text: string, receipt: Receipt): Promise<Ending | undefined> {
+  const { clock, signal, lost, cancelled } = attempt;
+  const ends = AbortSignal.any([signal, lost, cancelled]);
+  for (let failures = 1; ; failures++) {
+    const last = ends.aborted;
+    try {
+      await port.storeResult(text, receipt);
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const says = `the agent answered, but the answer could not be stored: ${textOf(error)}`;
+      const forGood = !(error instanceof KubeError) || error.code === 'already-exists';
+      if (forGood || last) return { state: 'OutcomeUnknown', reason: 'ExecutionEventPersistenceFailed', message: says };
+      await port.say(afterSubmission, `${says}; it is kept in its session and stored as soon as it can be`);
+      await sleep(clock, backoffOf(failures, storeBackoff), ends);
+    }
+  }
+}
+
 /** What the prompt left in its workspace, if that is more than a reader leaves. */
-async function validate(attempt: Submitted, settlement: Settlement): Promise<Undelivered | undefined> {
-  const { clock, signal, thawed } = attempt;
+async function validate(attempt: Submitted, port: AttemptPort, settlement: Settlement): Promise<Undelivered | undefined> {
+  const { clock, signal, lost, thawed } = attempt;
   try {
     const { state, changedFileCount } = await askDelta(attempt, settlement);
     if (state === 'no_change') return undefined;
@@ -110,17 +136,21 @@ async function validate(attempt: Submitted, settlement: Settlement): Promise<Und
     return { state: 'ReadOnlyWorkspaceModified', message };
   } catch (error) {
     if (signal.aborted) throw error;
-    const message = `the workspace could not be validated: ${textOf(error)}`;
-    return { state: 'DeliveryConflict', reason: 'WorkspaceValidationFailed', message };
+    const message = `the workspace could not be validated: ${port.podDeleted() ? 'its Pod was deleted before' : textOf(error)}`;
+    return {
+      state: 'DeliveryConflict',
+      reason: lost.aborted ? 'RuntimeWorkspaceLost' : 'WorkspaceValidationFailed',
+      message,
+    };
   }
 
   /** The same request may be sent again, and has the same answer. */
-  async function askDelta({ orders, client, lost, maxDelta }: Submitted, proof: Settlement): Promise<WorkspaceDelta> {
+  async function askDelta({ orders, client, maxDelta }: Submitted, proof: Settlement): Promise<WorkspaceDelta> {
     const operation = orders.operation('workspace-delta', clock.now());
     const order = orders.delta(proof, maxDelta);
     for (let failures = 1; ; failures++) {
       try {
-        const call = { signal: AbortSignal.any([signal, lost]), timeout: deltaWait };
+        const call = { signal: AbortSignal.any([signal, lost]), timeout: deltaWait, fresh: failures > 1 };
         return (await client.workspaceDelta(operation, orders.runtimeSessionID, order, call)).delta;
       } catch (error) {
         const told = error instanceof HarnessError && error.response !== undefined && !error.retryable;
@@ -131,8 +161,21 @@ async function validate(attempt: Submitted, settlement: Settlement): Promise<Und
   }
 }
 
+/** What a proven settlement says of a prompt whose end nobody read. `undefined` = nothing that a Task could rely on. */
+export function endingOf(settlement: Settlement | undefined, why: CancelReason | undefined, says: string): Ending | undefined {
+  const stop = settlement?.stopReason ?? settlement?.outcome;
+  switch (settlement?.outcome) {
+    case 'failed':
+      return { state: 'Failed', reason: 'PromptFailed', message: `the prompt ended (${stop}): ${says}` };
+    case 'cancelled':
+      return cancellation(why, `${stop}, ${says}`);
+    default:
+      return undefined;
+  }
+}
+
 /** What is told of a prompt that was cancelled. */
-export function cancellation(why: CancelReason | undefined, says: string): Ending {
+function cancellation(why: CancelReason | undefined, says: string): Ending {
   const told: Readonly<Partial<Record<CancelReason, string>>> = {
     task_timeout: 'the time of the Task is over',
     controller_shutdown: 'the Task was deleted',

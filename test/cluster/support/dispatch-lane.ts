@@ -193,6 +193,20 @@ async function cut(held: Held, group: number): Promise<() => Promise<void>> {
   };
 }
 
+type Owned = Pick<Manifest, 'metadata'>;
+
+function ownerOf({ name, namespace = '', ownerReferences }: Owned['metadata']) {
+  const owner = ownerReferences?.find(({ controller }) => controller === true);
+  if (!owner) throw new Error(`${name} has no owner`);
+  return { apiVersion: owner.apiVersion, kind: owner.kind, namespace, name: owner.name, uid: owner.uid };
+}
+
+/** As kubectl does it: gracefully, and what it owns is deleted after it. */
+async function removeOwner({ metadata }: Owned): Promise<void> {
+  const { uid, ...ref } = ownerOf(metadata);
+  await remove(kube, ref, { uid, propagation: 'Background' });
+}
+
 /** Something that goes wrong. @returns what mends it, if anything must */
 export type Fault = (held: Held) => Promise<(() => Promise<void>) | undefined>;
 
@@ -226,6 +240,17 @@ export const faultsOf = (group: number) =>
     'Pod deleted': async (held) => {
       const pod = await podOf(held);
       await remove(kube, refOf(pod), { uid: pod.metadata.uid ?? '', propagation: 'Background' });
+      return undefined;
+    },
+    'Sandbox deleted': async (held) => {
+      await removeOwner(await podOf(held));
+      return undefined;
+    },
+    'claim deleted': async (held) => {
+      const { metadata } = await podOf(held);
+      const sandbox = await get(kube, ownerOf(metadata));
+      if (!sandbox) throw new Error(`the Pod ${metadata.name} has no Sandbox`);
+      await removeOwner(sandbox);
       return undefined;
     },
     'network cut': (held) => cut(held, group),

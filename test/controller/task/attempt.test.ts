@@ -3,7 +3,7 @@ import type { Task } from '../../../src/api/index.js';
 import { taskKind, validateUpdate } from '../../../src/api/index.js';
 import { runAttempt } from '../../../src/controller/task/attempt.js';
 import { attemptSteps } from '../../../src/controller/task/attempt-port.js';
-import type { AttemptOutcome, AttemptPort, AttemptStep } from '../../../src/controller/task/attempt-port.js';
+import type { AttemptPort, AttemptResult, AttemptStep } from '../../../src/controller/task/attempt-port.js';
 import { ordersOf } from '../../../src/controller/task/orders.js';
 import type { Receipt } from '../../../src/controller/task/result.js';
 import { digestOfSettlement } from '../../../src/harness/prompts.js';
@@ -11,6 +11,7 @@ import { at, boundTask, created, instanceOf, poolOf } from '../../support/contro
 import type { Bound } from '../../support/controlled-task.js';
 import { fakeClock, settle } from '../../support/fake-clock.js';
 import { broken, fakeHarness, settled } from '../../support/fake-harness.js';
+import { refusal } from '../../support/memory-client.js';
 
 const prompt = 'prompt-11111111-1111-1111-1111-111111111111-1';
 const sent = `start-prompt-${prompt}: Reply exactly: OK`;
@@ -21,15 +22,19 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
   let { task } = bound;
   const [process_, cancelled, lost] = [new AbortController(), new AbortController(), new AbortController()];
   const clock = fakeClock(created);
-  const harness = fakeHarness(plan.profileDigest);
+  const harness = fakeHarness(plan.profileDigest, clock.now);
   const log = harness.asked;
   const stored: { text: string; receipt: Receipt }[] = [];
   const problems: unknown[] = [];
   const steps: AttemptStep[] = [];
+  const [said, reported]: [string[], unknown[]] = [[], []];
   let killedAt: string | undefined;
-  let serves = true;
+  let fails: (what: string) => Error | undefined = () => undefined;
+  let [serves, podDeleted] = [true, false];
   const write = (what: string) => {
     if (process_.signal.aborted) throw new Error(`${what} is written by a process that must not`);
+    const failure = fails(what);
+    if (failure) throw failure;
     if (what === killedAt) throw new Error('the API server is gone');
     log.push(what);
   };
@@ -49,6 +54,12 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
       write('= result');
       stored.push({ text, receipt });
     },
+    say: (_, message) => {
+      said.push(message);
+      return Promise.resolve();
+    },
+    report: (error) => reported.push(error),
+    podDeleted: () => podDeleted,
     passed: () => undefined,
     serves: () => serves,
     step: async (name, take) => {
@@ -88,15 +99,24 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
     killAt: (what: string) => {
       killedAt = what;
     },
+    /** What a write throws; `undefined` = it is stored. */
+    failWrites: (failure: typeof fails) => {
+      fails = failure;
+    },
+    said,
+    reported,
     drains: () => {
       serves = false;
+    },
+    deletePod: () => {
+      podDeleted = true;
     },
     change: (metadata: Partial<Task['metadata']>) => {
       task = { ...task, metadata: { ...task.metadata, ...metadata } };
     },
-    begin: (): Promise<AttemptOutcome> => running(),
+    begin: (): Promise<AttemptResult> => running(),
     /** Begins, and goes on until the prompt was sent. */
-    sent: async (): Promise<{ readonly over: Promise<AttemptOutcome> }> => {
+    sent: async (): Promise<{ readonly over: Promise<AttemptResult> }> => {
       const over = running();
       over.catch(() => undefined);
       for (let i = 0; i < 20 && !log.includes(sent); i++) await settle();
@@ -109,7 +129,7 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
 }
 type Running = ReturnType<typeof attempt>;
 
-async function happy(it: Running): Promise<AttemptOutcome> {
+async function happy(it: Running): Promise<AttemptResult> {
   const { accepted, update, completed } = it.harness.events;
   it.harness.say(accepted, update('O'), update('K'), completed);
   it.harness.end();
@@ -132,7 +152,7 @@ const way = [
 describe('an attempt that goes well', () => {
   test('writes what allows a step before the step', async () => {
     const it = attempt();
-    expect(await happy(it)).toBe('settled');
+    expect(await happy(it)).toMatchObject({ outcome: 'settled' });
     expect(it.log).toEqual(way);
     expect(it.problems).toEqual([]);
   });
@@ -193,29 +213,28 @@ describe('a write that fails', () => {
   test.each(writes.slice(0, 2))('%s keeps everything after it from happening', async (write) => {
     const it = attempt();
     it.killAt(write);
-    await expect(happy(it)).rejects.toThrow('the API server is gone');
+    expect(await happy(it)).toMatchObject({ outcome: 'failed', error: new Error('the API server is gone') });
     expect(it.log).toEqual(way.slice(0, way.indexOf(write)));
   });
 
-  test('= Running ends the prompt, and nothing is said to have succeeded', async () => {
+  test('= result, for a name that somebody else took, leaves an unknown outcome that says so', async () => {
     const it = attempt();
-    it.killAt('= Running');
-    await happy(it);
-    expect(it.log.slice(it.log.indexOf(sent))).toEqual([sent, 'cancel stream_disconnected', '= OutcomeUnknown']);
-  });
-
-  test('= result leaves an unknown outcome that says so', async () => {
-    const it = attempt();
-    it.killAt('= result');
+    it.failWrites((what) => (what === '= result' ? refusal('already-exists') : undefined));
     await happy(it);
     expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'ExecutionEventPersistenceFailed' });
     expect(it.log).not.toContain(`workspace-delta-${prompt}`);
   });
 
+  test.each(['= SessionStarting', '= Submitting'])('%s says what became of the session', async (write) => {
+    const it = attempt();
+    it.killAt(write);
+    expect(await happy(it)).toMatchObject({ outcome: 'failed', session: write === '= Submitting' ? 'open' : 'none' });
+  });
+
   test('= Settling keeps the workspace from being asked for', async () => {
     const it = attempt();
     it.killAt('= Settling');
-    await expect(happy(it)).rejects.toThrow('the API server is gone');
+    expect(await happy(it)).toMatchObject({ outcome: 'failed', error: new Error('the API server is gone') });
     expect(it.log).not.toContain(`workspace-delta-${prompt}`);
   });
 
@@ -224,6 +243,94 @@ describe('a write that fails', () => {
     it.killAt(write);
     await happy(it).catch(() => undefined);
     expect(it.prompts()).toBe(write === '= SessionStarting' || write === '= Submitting' ? 0 : 1);
+  });
+});
+
+describe('a write that the API server refuses for a while', () => {
+  const quota = () => refusal('forbidden', 'configmaps "t1-result" is forbidden: exceeded quota: no-configmaps');
+
+  /** The attempt with one write that fails so often, each time a while after the last. */
+  async function refused(write: string, times: number, failure: () => Error = () => refusal('server-error')) {
+    const it = attempt();
+    let left = times;
+    it.failWrites((what) => (what === write && left-- > 0 ? failure() : undefined));
+    it.harness.say(it.harness.events.accepted);
+    const { over } = await it.sent();
+    for (let i = 0; i < 5; i++) await settle();
+    return { it, over, end: () => ending(it, over) };
+  }
+
+  async function ending(it: Running, over: Promise<AttemptResult>): Promise<AttemptResult> {
+    it.harness.say(it.harness.events.completedWith('OK'));
+    it.harness.end();
+    for (let second = 0; second < 60 && it.execution()?.outcome === undefined; second++) {
+      for (let i = 0; i < 10; i++) await settle();
+      await it.clock.advance(1_000);
+    }
+    return over;
+  }
+
+  test('= Running is tried again, and its prompt goes on', async () => {
+    const { it, end } = await refused('= Running', 3);
+    for (let second = 0; second < 10; second++) {
+      await it.clock.advance(1_000);
+      await settle();
+    }
+    expect(it.execution()?.state).toBe('Running');
+    expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
+    expect(it.reported).toHaveLength(3);
+    await end();
+    expect(it.execution()?.state).toBe('Succeeded');
+    expect(it.problems).toEqual([]);
+  });
+
+  test('= Running is no longer tried when its prompt is over, and the Task succeeds', async () => {
+    const { it, end } = await refused('= Running', Infinity);
+    await end();
+    expect(it.log).not.toContain('= Running');
+    expect(it.execution()?.state).toBe('Succeeded');
+    expect([it.problems, it.clock.timers()]).toEqual([[], 0]);
+  });
+
+  test('= Running, since the attempt is not ours any more, ends its prompt', async () => {
+    const { it, over } = await refused('= Running', 1, () => new Error('t1 is not in Submitting any more'));
+    it.harness.answers.cancel = () => Promise.resolve(settled('cancelled'));
+    expect(it.log).toContain('cancel controller_shutdown');
+    it.harness.say(it.harness.events.cancelled);
+    it.harness.end();
+    await over;
+    expect(it.execution()).toMatchObject({ state: 'Cancelled' });
+  });
+
+  test.each(['= Settling', '= Succeeded'])('%s is tried again, and the Task succeeds', async (write) => {
+    const { it, end } = await refused(write, 4);
+    await end();
+    expect(it.task().status).toMatchObject({ phase: 'Succeeded', resultRef: { available: true } });
+    expect(it.problems).toEqual([]);
+  });
+
+  test('= result is tried again while the session lives, and the Task names the quota', async () => {
+    const { it, end } = await refused('= result', 5, quota);
+    await end();
+    expect(it.said).toHaveLength(5);
+    expect(it.said[0]).toContain('exceeded quota: no-configmaps');
+    expect(it.task().status).toMatchObject({ phase: 'Succeeded' });
+    expect(it.stored.map(({ text }) => text)).toEqual(['OK']);
+  });
+
+  test.each(['cancelled', 'lost'] as const)('= result is given up when its Task or its instance is gone (%s)', async (gone) => {
+    const { it, over } = await refused('= result', Infinity, quota);
+    it.harness.say(it.harness.events.completedWith('OK'));
+    it.harness.end();
+    for (let i = 0; i < 20; i++) await settle();
+    it[gone].abort();
+    await over;
+    expect(it.execution()).toMatchObject({
+      state: 'OutcomeUnknown',
+      reason: 'ExecutionEventPersistenceFailed',
+      message: expect.stringContaining('no-configmaps'),
+    });
+    expect(it.clock.timers()).toBe(0);
   });
 });
 
@@ -236,7 +343,7 @@ describe('an instance that is not the one of the plan', () => {
     const it = attempt();
     const { capabilities } = it.harness.answers;
     it.harness.answers.capabilities = async () => ({ ...(await capabilities()), ...change }) as never;
-    await expect(it.begin()).rejects.toThrow('the instance');
+    expect(await it.begin()).toMatchObject({ outcome: 'failed', session: 'none' });
     expect(it.log).toEqual(['capabilities']);
   });
 });
@@ -251,7 +358,7 @@ describe('a session that does not begin', () => {
   ])('%s is tried again in another one, and its Task says why', async (_, createSession) => {
     const it = attempt();
     it.harness.answers.createSession = createSession;
-    expect(await it.begin()).toMatchObject({ session: 'another' });
+    expect(await it.begin()).toMatchObject({ outcome: 'queued', session: 'open' });
     expect(it.task().status).toMatchObject({
       phase: 'Pending',
       execution: { state: 'Queued', reason: 'RuntimeSessionStartFailed' },
@@ -270,7 +377,7 @@ describe('a session that does not begin', () => {
   test('the last time fails the Task, and names no address', async () => {
     const it = attempt(undefined, { lastTry: true });
     it.harness.answers.createSession = () => Promise.reject(broken('unknown'));
-    expect(await it.begin()).toBe('settled');
+    expect(await it.begin()).toMatchObject({ outcome: 'settled' });
     expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'RuntimeSessionStartFailed' });
     expect(it.task().status?.message).toContain('connect ECONNREFUSED (its instance)');
     expect(it.prompts()).toBe(0);
@@ -280,7 +387,7 @@ describe('a session that does not begin', () => {
     const it = attempt();
     it.harness.answers.createSession = () =>
       Promise.reject(broken('request_written', { kind: 'http', status: 400, code: 'invalid_request' }));
-    expect(await it.begin()).toBe('settled');
+    expect(await it.begin()).toMatchObject({ outcome: 'settled' });
     expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'RuntimeSessionStartFailed' });
   });
 
@@ -290,14 +397,14 @@ describe('a session that does not begin', () => {
       it.lost.abort();
       return Promise.reject(broken('unknown'));
     };
-    expect(await it.begin()).toEqual({ requeue: 'its instance is gone', session: 'another' });
+    expect(await it.begin()).toEqual({ outcome: 'queued', because: 'its instance is gone', session: 'gone' });
   });
 
   test('because the instance is at capacity is queued again, and says so', async () => {
     const it = attempt();
     it.harness.answers.createSession = () =>
       Promise.reject(broken('request_written', { kind: 'http', status: 429, code: 'rate_limited', retryable: true }));
-    expect(await it.begin()).toEqual({ requeue: 'its instance is at capacity' });
+    expect(await it.begin()).toEqual({ outcome: 'queued', because: 'its instance is at capacity', session: 'none' });
     expect(it.task().status).toMatchObject({ phase: 'Pending', execution: { state: 'Queued', reason: 'AtCapacity' } });
     expect(it.problems).toEqual([]);
   });
@@ -308,7 +415,7 @@ describe('a session that does not begin', () => {
       it.drains();
       return Promise.resolve({});
     };
-    expect(await it.begin()).toEqual({ requeue: 'its instance is being ended', session: 'another' });
+    expect(await it.begin()).toEqual({ outcome: 'queued', because: 'its instance is being ended', session: 'open' });
     expect(it.task().status).toMatchObject({ phase: 'Pending', execution: { state: 'Queued', reason: 'RuntimeLost' } });
     expect(it.problems).toEqual([]);
     expect(it.prompts()).toBe(0);
@@ -324,7 +431,7 @@ describe('a session that does not begin', () => {
     await settle();
     await settle();
     it.cancelled.abort();
-    expect(await over).toBe('settled');
+    expect(await over).toMatchObject({ outcome: 'settled' });
     expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'Cancelled' });
   });
 });
@@ -428,7 +535,7 @@ describe('a prompt that fails to be sent', () => {
         for (let i = 0; i < 10; i++) await settle();
         await it.clock.advance(1_000);
       }
-      expect(await over).toBe('settled');
+      expect(await over).toMatchObject({ outcome: 'settled' });
       const operations = it.log.filter((one) => one.startsWith('start-prompt')).map((one) => one.split(':')[0]);
       expect(operations).toEqual(
         ['start-prompt', 'start-prompt-retry-1', 'start-prompt-retry-2'].map((verb) => `${verb}-${prompt}`),
@@ -462,7 +569,7 @@ describe('a prompt that ends as', () => {
     const it = attempt();
     it.harness.say(it.harness.events.accepted, it.harness.events[name]);
     it.harness.end();
-    expect(await it.begin()).toBe('settled');
+    expect(await it.begin()).toMatchObject({ outcome: 'settled' });
     expect(it.execution()).toMatchObject({ state, reason, message });
     expect(it.stored).toEqual([]);
     expect(it.problems).toEqual([]);
@@ -491,10 +598,20 @@ describe('a stream that breaks', () => {
     const { over } = await it.sent();
     await settle();
     it.lost.abort();
-    expect(await over).toBe('settled');
+    expect(await over).toMatchObject({ outcome: 'settled' });
     expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
     expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
     expect(it.task().status?.message).toBe('its instance is gone while the prompt ran');
+  });
+
+  test('since its Pod was deleted says so', async () => {
+    const it = attempt();
+    it.harness.say(it.harness.events.accepted);
+    const { over } = await it.sent();
+    it.deletePod();
+    it.lost.abort();
+    await over;
+    expect(it.task().status?.message).toBe('its Pod was deleted while the prompt ran');
   });
 
   test('or ends without an end, leaves an unknown outcome when nothing is proven', async () => {
@@ -532,7 +649,64 @@ describe('a running prompt', () => {
     expect(it.clock.timers()).toBe(0);
   });
 
-  test('is cancelled when its lease cannot be renewed', async () => {
+  test('keeps its lease over lost packets: the same request is sent again, over new connections', async () => {
+    const { it, over } = await running();
+    const { renewLease } = it.harness.answers;
+    it.harness.answers.renewLease = () => Promise.reject(broken('unknown', { kind: 'timeout' }));
+    await it.clock.advance(45_000 + 38_000);
+    it.harness.answers.renewLease = renewLease;
+    await it.clock.advance(2_000);
+    const renewals = it.log.filter((one) => one.startsWith('renew'));
+    expect(renewals.length).toBeGreaterThan(10);
+    expect(new Set(renewals)).toEqual(new Set([`renew-lease-2-${prompt}`]));
+    expect(it.harness.fresh).toEqual(renewals);
+    expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
+    it.harness.say(it.harness.events.completed);
+    it.harness.end();
+    await over;
+    expect(it.execution()?.state).toBe('Succeeded');
+    expect(it.clock.timers()).toBe(0);
+  });
+
+  test('whose lease is refused is cancelled at once', async () => {
+    const { it, over } = await running();
+    it.harness.answers.renewLease = () =>
+      Promise.reject(broken('request_written', { kind: 'http', status: 410, code: 'stale_fence' }));
+    it.harness.answers.cancel = () => Promise.resolve(settled('cancelled'));
+    await it.clock.advance(45_000);
+    expect(it.log.slice(-2)).toEqual([`renew-lease-2-${prompt}`, 'cancel lease_expired']);
+    it.harness.say(it.harness.events.cancelled);
+    it.harness.end();
+    await over;
+  });
+
+  test('that is proven to have ended is not asked about again, though its stream never ends', async () => {
+    const { it, over } = await running();
+    it.harness.answers.cancel = () => Promise.resolve(settled('cancelled'));
+    await it.clock.advance(10 * 60_000);
+    it.harness.answers.cancel = () => Promise.reject(broken('unknown'));
+    it.cancelled.abort();
+    await it.clock.advance(5_000);
+    await over;
+    expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual(['cancel task_timeout']);
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+    expect(it.clock.timers()).toBe(0);
+  });
+
+  test('is asked to end by the same request again when its answer is lost, whatever is the reason then', async () => {
+    const { it, over } = await running();
+    let lost = 1;
+    it.harness.answers.cancel = () =>
+      lost-- > 0 ? Promise.reject(broken('unknown', { kind: 'timeout' })) : Promise.resolve(settled('cancelled'));
+    await it.clock.advance(10 * 60_000);
+    it.cancelled.abort();
+    await it.clock.advance(5_000);
+    await over;
+    expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual(['cancel task_timeout', 'cancel task_timeout']);
+    expect(it.execution()).toMatchObject({ state: 'Cancelled', reason: 'TaskTimeout' });
+  });
+
+  test('is cancelled when its lease cannot be renewed until shortly before it expires', async () => {
     const { it, over } = await running();
     it.harness.answers.renewLease = () => Promise.reject(broken('unknown'));
     it.harness.answers.cancel = () => {
@@ -540,7 +714,9 @@ describe('a running prompt', () => {
       it.harness.end();
       return Promise.resolve(settled('cancelled'));
     };
-    await it.clock.advance(45_000);
+    await it.clock.advance(87_000);
+    expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
+    await it.clock.advance(2_000);
     await over;
     expect(it.execution()).toMatchObject({
       state: 'Cancelled',
@@ -604,14 +780,14 @@ describe('a running prompt', () => {
     expect(it.execution()?.message).toContain('a permission that nobody is there to give');
   });
 
-  test('has weeks when its Task has', async () => {
+  test('has its time when that is longer than a clock can wait', async () => {
     const it = attempt(boundTask({ timeout: '1000h' }));
     const clock = it.clock;
     const after = clock.after.bind(clock);
-    (clock as { after: typeof after }).after = (wait, run) => after(Math.min(wait, 2 ** 31 - 1), run);
+    (clock as { after: typeof after }).after = (wait, run) => after(Math.min(wait, 60 * 60_000), run);
     const { over } = await it.sent();
     it.harness.say(it.harness.events.accepted);
-    await clock.advance(2 ** 31);
+    await clock.advance(2 * 60 * 60_000);
     expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
     it.harness.say(it.harness.events.completed);
     it.harness.end();
@@ -629,7 +805,7 @@ describe('a process that must end', () => {
     const writes = it.log.filter((one) => one.startsWith('=')).length;
     it.harness.say(it.harness.events.accepted, it.harness.events.completed);
     it.harness.end();
-    await expect(over).rejects.toThrow();
+    expect(await over).toMatchObject({ outcome: 'failed' });
     expect(it.log.filter((one) => one.startsWith('='))).toHaveLength(writes);
   });
 });
@@ -656,6 +832,22 @@ describe('a workspace', () => {
     await happy(it);
     expect(it.task().status?.delivery).toMatchObject({ state: 'DeliveryConflict', reason: 'WorkspaceValidationFailed' });
     expect(JSON.stringify(it.task().status)).not.toContain('10.1.2.3');
+  });
+
+  test('whose Pod was deleted before it could be validated says so', async () => {
+    const it = attempt();
+    it.harness.answers.delta = () => {
+      it.deletePod();
+      it.lost.abort();
+      return Promise.reject(broken('unknown', { kind: 'aborted' }));
+    };
+    await happy(it);
+    expect(it.task().status).toMatchObject({
+      phase: 'Failed',
+      resultRef: { available: true },
+      message: 'the workspace could not be validated: its Pod was deleted before',
+      delivery: { state: 'DeliveryConflict', reason: 'RuntimeWorkspaceLost' },
+    });
   });
 
   test('is asked for again, with the same operation, when the answer is lost; three times', async () => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ActiveInstance, Manifest, RuntimePool, Task } from '../../../src/api/index.js';
+import { createTaskMemory } from '../../../src/controller/task/memory.js';
+import { observeTask } from '../../../src/controller/task/observe.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
 import type { TaskReconciler, TaskReconcilerOptions } from '../../../src/controller/task/reconcile.js';
 import { frozenByClass } from '../../../src/domain/frozen.js';
@@ -322,7 +324,7 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     await it.reconciler.idle();
     expect(it.task()?.status).toMatchObject({
       phase: 'Failed',
-      message: 'its instance is gone while the prompt ran',
+      message: 'its Pod was deleted while the prompt ran',
       execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' },
     });
     await eventuallyAnswers(async () => {
@@ -369,6 +371,122 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     await it.reconciler.idle();
     expect(it.task()?.status?.phase).toBe('Succeeded');
     expect(it.problems).toEqual([]);
+  });
+});
+
+describe('an attempt that fails after its session began', () => {
+  /** Fails the first write that would allow the prompt. */
+  function failSubmitting(it: Controlled): void {
+    let failures = 0;
+    it.client.before = ({ method, body }) => {
+      const { execution } = (body as { status?: Task['status'] } | undefined)?.status ?? {};
+      if (method === 'PATCH' && execution?.state === 'Submitting' && failures++ === 0) throw refusal('forbidden', 'not now');
+    };
+  }
+
+  test('ends its session, and the Task runs in another one', async () => {
+    const it = await queued('say OK');
+    failSubmitting(it);
+    await it.until('SessionStarting');
+    await it.reconciler.idle();
+    await eventually(() => it.errors.length > 0);
+    expect(it.errors).toEqual([expect.objectContaining({ code: 'forbidden' })]);
+    expect(it.pool()?.status?.capacity?.reservations ?? []).toEqual([]);
+    await expectNoSession();
+    serve(it);
+    await it.until('Succeeded');
+    await it.reconciler.idle();
+    expect(it.task()?.status?.execution).toMatchObject({ runtimeSessionGeneration: 2 });
+    await expectNoSession();
+  });
+
+  test('and could not be ended is known by its generation, though the Task was queued again, until it is ended', async () => {
+    const it = await queued('say OK');
+    const memory = createTaskMemory();
+    memory.abandoned = { runtimeInstanceID: supervisor.fence.runtimeInstanceID, generation: 3 };
+    const world = worldOf(it.client);
+    const seen = observeTask(
+      {
+        world,
+        classes: { of: () => boundClass, statusChange: () => undefined },
+        hosting,
+        runtimeNamespace: 'orka-runtimes',
+        epoch,
+        ledSince: 0,
+        standingOf: () => undefined,
+        credentialsOf: () => ({ credentials: testCredentials }) as never,
+      },
+      key,
+      memory,
+    );
+    expect(seen).toMatchObject({
+      leftSession: 'reachable',
+      leftGeneration: 3,
+      task: { status: { execution: { state: 'Queued' } } },
+    });
+    expect(seen?.task.status?.execution).not.toHaveProperty('runtimeSessionUID');
+  });
+});
+
+describe('a namespace that does not take what a Task needs', () => {
+  const quota = (what: string) => refusal('forbidden', `${what} is forbidden: exceeded quota: nothing, requested: ${what}=1`);
+
+  /** A Task whose namespace refuses to take a kind until it is told otherwise, on a clock that does not go on by itself. */
+  function refusing(what: 'secrets' | 'runtimepools', failure = () => quota(what)) {
+    let [now, open] = [Date.now(), false];
+    const it = controlled({ clock: { ...systemClock, now: () => now }, maxTasksPerNamespace: 1 });
+    it.client.before = ({ method, path }) => {
+      if (!open && method === 'POST' && path.endsWith(what)) throw failure();
+    };
+    it.client.put(coder);
+    it.client.put(newTask({ prompt: 'say OK', timeout: '10m' }, { uid: uid(), creationTimestamp: just() }));
+    const pass = (milliseconds: number) => {
+      now += milliseconds;
+    };
+    return { it, pass, take: () => (open = true) };
+  }
+
+  test.each([
+    ['secrets', 'the Secret with its snapshot'],
+    ['runtimepools', 'its RuntimePool'],
+  ] as const)('(a quota of %s) is named in its status, and the Task goes on when it does', async (what, named) => {
+    const { it, pass, take } = refusing(what);
+    expect(await it.run()).toEqual({ requeueAfter: 2_000 });
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Pending',
+      message: `${named} cannot be created: ${what} is forbidden: exceeded quota: nothing, requested: ${what}=1`,
+    });
+    expect(it.events.map(({ type, reason }) => [type, reason])).toEqual([['Normal', 'CreateRefused']]);
+    const writes = it.writes().length;
+    expect((await it.run())?.requeueAfter).toBeLessThanOrEqual(2_000);
+    expect(it.writes()).toHaveLength(writes);
+    pass(2_000);
+    expect(await it.run()).toEqual({ requeueAfter: 4_000 });
+    expect(it.writes().slice(writes)).toEqual([`POST ${what}`]);
+    pass(4_000);
+    take();
+    await it.run();
+    expect(it.task()?.status).toMatchObject({ execution: { state: 'Queued' } });
+    expect(it.task()?.status).not.toHaveProperty('message');
+    expect(it.problems).toEqual([]);
+  });
+
+  test('by a webhook that fails is named too', async () => {
+    const { it } = refusing('secrets', () => refusal('server-error', 'Internal error occurred: failed calling webhook "w"'));
+    await it.run();
+    expect(it.task()?.status?.message).toContain('failed calling webhook');
+  });
+
+  test('costs the Task its time and no more: it ends at its deadline, and names the quota', async () => {
+    const { it, pass } = refusing('secrets');
+    await it.run();
+    pass(10 * 60_000);
+    await it.run();
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Cancelled',
+      execution: { reason: 'TaskTimeout' },
+      message: expect.stringContaining('exceeded quota: nothing'),
+    });
   });
 });
 
