@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { PoolLifecycle, RuntimePool, Task } from '../api/index.js';
+import type { RuntimePool, Task } from '../api/index.js';
 import { available } from '../domain/available.js';
 import type { ClusterAccess } from '../kube/access.js';
 import { createClient, get } from '../kube/client.js';
@@ -206,7 +206,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     tokenVersion: tokens.versionOf,
     signals: {
       status: (pool, before, took) => {
-        observed(metrics, pool, before);
+        if (pool.status?.lifecycle === 'Stopped' && before !== 'Stopped') metrics.poolScaledToZero(pool.metadata.uid ?? '');
         if (before !== undefined && took !== undefined) metrics.poolMoved(before, took);
       },
       effect: (effect, phase) => {
@@ -275,11 +275,8 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     }),
   };
   for (const object of world.classes.list()) queues.classes.add(keyOf(object));
-  for (const object of world.pools.list()) {
-    const pool = object as unknown as RuntimePool;
-    observed(metrics, pool, pool.status?.lifecycle);
-    queues.pools.add(keyOf(object));
-  }
+  metrics.pools(() => world.pools.list() as unknown as readonly RuntimePool[]);
+  for (const object of world.pools.list()) queues.pools.add(keyOf(object));
   for (const object of world.tasks.list()) queues.tasks.add(keyOf(object));
   // What a pool left that is gone, too.
   for (const name of childKinds)
@@ -330,27 +327,6 @@ async function writeClassStatus(
     wanted.object,
     { status: change },
     { manager: controllerName, subresource: 'status', signal },
-  );
-}
-
-function observed(metrics: Metrics, { metadata, spec, status }: RuntimePool, before: PoolLifecycle | undefined): void {
-  const { namespace = '', name } = metadata;
-  if (status?.lifecycle === 'Stopped' && before !== 'Stopped') metrics.poolScaledToZero({ namespace, name });
-  const scheduled = status?.conditions?.find(({ type }) => type === 'SchedulingReady')?.status === 'True';
-  if (metadata.deletionTimestamp !== undefined) {
-    metrics.poolGone({ namespace, name });
-    return;
-  }
-  metrics.poolObserved(
-    { namespace, name },
-    {
-      desiredReplicas: spec.desiredReplicas ?? 0,
-      ready: status?.activeInstance !== undefined && scheduled,
-      sessionsActive: status?.capacity?.residentSessions ?? 0,
-      promptsInFlight: status?.capacity?.runningPrompts ?? 0,
-      queuedTasks: status?.capacity?.queuedTasks ?? 0,
-      admissionState: status?.admissionState ?? 'Closed',
-    },
   );
 }
 
