@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Manifest, PoolLifecycle, RuntimePool, Task } from '../api/index.js';
+import type { Manifest, RuntimePool, Task } from '../api/index.js';
 import { available } from '../domain/available.js';
 import { deployedIdentity } from '../domain/deployed.js';
 import type { ClusterAccess } from '../kube/access.js';
@@ -232,7 +232,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     tokenVersion: tokens.versionOf,
     signals: {
       status: (pool, before, took) => {
-        observed(metrics, pool, before);
+        if (pool.status?.lifecycle === 'Stopped' && before !== 'Stopped') metrics.poolScaledToZero(pool.metadata.uid ?? '');
         if (before !== undefined && took !== undefined) metrics.poolMoved(before, took);
       },
       effect: (effect, phase) => {
@@ -300,7 +300,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
       return undefined;
     }),
   };
-  for (const pool of world.pools.list() as unknown as readonly RuntimePool[]) observed(metrics, pool, pool.status?.lifecycle);
+  metrics.pools(() => world.pools.list() as unknown as readonly RuntimePool[]);
   const lookAtAll = () => addAll(world, queues);
   lookAtAll();
   return {
@@ -369,27 +369,6 @@ async function writeClassStatus(
     wanted.object,
     { status: change },
     { manager: controllerName, subresource: 'status', signal },
-  );
-}
-
-function observed(metrics: Metrics, { metadata, spec, status }: RuntimePool, before: PoolLifecycle | undefined): void {
-  const { namespace = '', name } = metadata;
-  if (status?.lifecycle === 'Stopped' && before !== 'Stopped') metrics.poolScaledToZero({ namespace, name });
-  const scheduled = status?.conditions?.find(({ type }) => type === 'SchedulingReady')?.status === 'True';
-  if (metadata.deletionTimestamp !== undefined) {
-    metrics.poolGone({ namespace, name });
-    return;
-  }
-  metrics.poolObserved(
-    { namespace, name },
-    {
-      desiredReplicas: spec.desiredReplicas ?? 0,
-      ready: status?.activeInstance !== undefined && scheduled,
-      sessionsActive: status?.capacity?.residentSessions ?? 0,
-      promptsInFlight: status?.capacity?.runningPrompts ?? 0,
-      queuedTasks: status?.capacity?.queuedTasks ?? 0,
-      admissionState: status?.admissionState ?? 'Closed',
-    },
   );
 }
 

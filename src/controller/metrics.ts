@@ -1,29 +1,12 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { admissionStates } from '../api/runtime-pool.js';
-import type { AdmissionState, PoolLifecycle } from '../api/runtime-pool.js';
+import type { PoolLifecycle, RuntimePool } from '../api/runtime-pool.js';
 import type { ExecutionOutcome } from '../api/task.js';
 import { poolEffects, recycleCauses } from './pool/decision.js';
 import type { PoolSignals } from './pool/reconcile.js';
 import type { Right } from '../kube/rights.js';
 import type { WorkRun } from '../kube/workqueue.js';
 import type { Milliseconds } from '../lib/duration.js';
-
-/** Which pool a series is about. */
-interface PoolRef {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-/** What its series say of a pool. */
-export interface PoolFigures {
-  readonly desiredReplicas: number;
-  /** There is an active instance and SchedulingReady is True. */
-  readonly ready: boolean;
-  readonly sessionsActive: number;
-  readonly promptsInFlight: number;
-  readonly queuedTasks: number;
-  readonly admissionState: AdmissionState;
-}
 
 /** The stretches of an attempt: until it is reserved, until its pool serves, until its prompt ends, until its outcome is written. */
 type AttemptPhase = 'queued' | 'serving' | 'running' | 'settling';
@@ -39,11 +22,10 @@ export interface Metrics {
   readonly request: (method: string, status: number | undefined) => void;
   /** Once. Asked at each scrape. */
   readonly missingRights: (list: () => readonly Right[]) => void;
-  readonly poolObserved: (pool: PoolRef, figures: PoolFigures) => void;
+  /** Once, with the pools that there are. Asked at each scrape: the series of a pool end with it, however it ended. */
+  readonly pools: (list: () => readonly RuntimePool[]) => void;
   /** Once when a pool has become Stopped, after its status was stored. */
-  readonly poolScaledToZero: (pool: PoolRef) => void;
-  /** When the deletion of a pool begins: its series end. */
-  readonly poolGone: (pool: PoolRef) => void;
+  readonly poolScaledToZero: (uid: string) => void;
   /** When a pool's effect has been performed, or met an object that was written since. A claim that is deleted tells why. */
   readonly poolEffect: PoolSignals['effect'];
   readonly poolAttested: PoolSignals['attested'];
@@ -178,46 +160,74 @@ function clusterMetrics(registers: Registry[]): Pick<Metrics, 'leading' | 'reque
 }
 
 /** Source: workload.md §7.14. */
-function poolMetrics(registers: Registry[]): Pick<Metrics, 'poolObserved' | 'poolScaledToZero' | 'poolGone'> {
-  const labelNames = ['namespace', 'name'] as const;
-  const gauge = (name: string, help: string) => new Gauge({ name: `orka_acp_runtime_pool_${name}`, help, labelNames, registers });
-  const desired = gauge('desired_replicas', 'Replicas that the pool should have.');
-  const ready = gauge('ready_replicas', '1 while the pool has an instance that is active and ready.');
-  const sessions = gauge('sessions_active', 'Sessions that are resident in the pool.');
-  const prompts = gauge('prompts_in_flight', 'Prompts that run in the pool.');
-  const queued = gauge('queued_tasks', 'Tasks that wait for the pool.');
-  const admission = new Gauge({
+function poolMetrics(registers: Registry[]): Pick<Metrics, 'pools' | 'poolScaledToZero'> {
+  let list = (): readonly RuntimePool[] => [];
+  const labelsOf = ({ metadata: { namespace = '', name } }: RuntimePool) => ({ namespace, name });
+  const current = () => list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const gauge = (name: string, help: string, figure: (pool: RuntimePool) => number) =>
+    new Gauge({
+      name: `orka_acp_runtime_pool_${name}`,
+      help,
+      labelNames: ['namespace', 'name'],
+      registers,
+      collect() {
+        this.reset();
+        for (const pool of current()) this.set(labelsOf(pool), figure(pool));
+      },
+    });
+  gauge('desired_replicas', 'Replicas that the pool should have.', ({ spec }) => spec.desiredReplicas ?? 0);
+  gauge('ready_replicas', '1 while the pool has an instance that is active and ready.', (pool) => (isReady(pool) ? 1 : 0));
+  gauge('sessions_active', 'Sessions that are resident in the pool.', ({ status }) => status?.capacity?.residentSessions ?? 0);
+  gauge('prompts_in_flight', 'Prompts that run in the pool.', ({ status }) => status?.capacity?.runningPrompts ?? 0);
+  gauge('queued_tasks', 'Tasks that wait for the pool.', ({ status }) => status?.capacity?.queuedTasks ?? 0);
+  new Gauge({
     name: 'orka_acp_runtime_pool_admission_state',
     help: '1 for the admission state of the pool, 0 for each other one.',
-    labelNames: [...labelNames, 'state'] as const,
+    labelNames: ['namespace', 'name', 'state'],
     registers,
+    collect() {
+      this.reset();
+      for (const pool of current()) {
+        const is = pool.status?.admissionState ?? 'Closed';
+        for (const state of admissionStates) this.set({ ...labelsOf(pool), state }, state === is ? 1 : 0);
+      }
+    },
   });
-  const scaledToZero = new Counter({
+  const times = scaleToZeroTimes(registers, () => current().map((pool) => ({ uid: pool.metadata.uid ?? '', ...labelsOf(pool) })));
+  return {
+    pools: (of) => {
+      list = of;
+    },
+    poolScaledToZero: times,
+  };
+}
+
+/** Counts of pools that are gone are forgotten. */
+function scaleToZeroTimes(
+  registers: Registry[],
+  current: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[],
+): (uid: string) => void {
+  let times = new Map<string, number>();
+  new Counter({
     name: 'orka_acp_runtime_pool_scale_to_zero_total',
     help: 'Times that the pool was scaled to zero and has stopped.',
-    labelNames,
+    labelNames: ['namespace', 'name'],
     registers,
+    collect() {
+      this.reset();
+      for (const { uid, ...pool } of current()) this.inc(pool, times.get(uid) ?? 0);
+    },
   });
-  return {
-    poolObserved: ({ namespace, name }, figures) => {
-      const pool = { namespace, name };
-      desired.set(pool, figures.desiredReplicas);
-      ready.set(pool, figures.ready ? 1 : 0);
-      sessions.set(pool, figures.sessionsActive);
-      prompts.set(pool, figures.promptsInFlight);
-      queued.set(pool, figures.queuedTasks);
-      for (const state of admissionStates) admission.set({ ...pool, state }, state === figures.admissionState ? 1 : 0);
-      scaledToZero.inc(pool, 0);
-    },
-    poolScaledToZero: ({ namespace, name }) => {
-      scaledToZero.inc({ namespace, name });
-    },
-    poolGone: ({ namespace, name }) => {
-      const pool = { namespace, name };
-      for (const metric of [desired, ready, sessions, prompts, queued, scaledToZero]) metric.remove(pool);
-      for (const state of admissionStates) admission.remove({ ...pool, state });
-    },
+  return (uid) => {
+    const now = current().flatMap((pool) => (times.has(pool.uid) ? [pool.uid] : []));
+    times = new Map(now.map((one) => [one, times.get(one) ?? 0]));
+    times.set(uid, (times.get(uid) ?? 0) + 1);
   };
+}
+
+function isReady({ status }: RuntimePool): boolean {
+  const scheduled = status?.conditions?.find(({ type }) => type === 'SchedulingReady')?.status === 'True';
+  return status?.activeInstance !== undefined && scheduled;
 }
 
 /** What happens to pools, of all of them together: a pool is gone sooner than a rate of it could be computed. */

@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import type { RuntimePool } from '../../src/api/index.js';
 import { createMetrics } from '../../src/controller/metrics.js';
-import type { Metrics, PoolFigures } from '../../src/controller/metrics.js';
+import type { Metrics } from '../../src/controller/metrics.js';
 import { poolEffects } from '../../src/controller/pool/decision.js';
 import type { WorkRun } from '../../src/kube/workqueue.js';
+import { storedPool } from '../support/pool-observation.js';
 
 /** The samples that a scrape gets, without comments and buckets. */
 async function samples(metrics: Metrics, prefix = ''): Promise<Readonly<Record<string, number>>> {
@@ -146,21 +148,30 @@ test('requests are counted by method and status, also those without an answer', 
 });
 
 describe('a pool', () => {
-  const pool = { namespace: 'team-a', name: 'acp-1' };
   const labels = 'namespace="team-a",name="acp-1"';
-  const figures: PoolFigures = {
-    desiredReplicas: 1,
-    ready: true,
-    sessionsActive: 1,
-    promptsInFlight: 2,
-    queuedTasks: 3,
-    admissionState: 'Accepting',
-  };
   const prefix = 'orka_acp_runtime_pool_';
+  const pool = (name: string, status: object = {}, change: object = {}): RuntimePool => {
+    const stored = storedPool();
+    const metadata = { ...stored.metadata, namespace: 'team-a', name, uid: `uid-of-${name}`, ...change };
+    return { ...stored, metadata, status };
+  };
+  const scheduled = [{ type: 'SchedulingReady', status: 'True' }];
+  const serving = {
+    lifecycle: 'Serving',
+    admissionState: 'Accepting',
+    activeInstance: {},
+    conditions: scheduled,
+    capacity: { residentSessions: 1, runningPrompts: 2, queuedTasks: 3 },
+  };
+  const watching = (...pools: readonly RuntimePool[]) => {
+    const metrics = own();
+    const known = new Map(pools.map((one) => [one.metadata.name, one]));
+    metrics.pools(() => [...known.values()]);
+    return { metrics, known };
+  };
 
   test('has the series of the contract; its admission state is one of four', async () => {
-    const metrics = own();
-    metrics.poolObserved(pool, figures);
+    const { metrics } = watching(pool('acp-1', serving));
     expect(await samples(metrics, 'orka_acp')).toEqual({
       [`${prefix}desired_replicas{${labels}}`]: 1,
       [`${prefix}ready_replicas{${labels}}`]: 1,
@@ -175,40 +186,57 @@ describe('a pool', () => {
     });
   });
 
-  test('is seen as it was observed last', async () => {
-    const metrics = own();
-    metrics.poolObserved(pool, figures);
-    metrics.poolObserved(pool, { ...figures, desiredReplicas: 0, ready: false, admissionState: 'Closed' });
+  test('is told as it is at the scrape', async () => {
+    const { metrics, known } = watching(pool('acp-1', serving));
+    await metrics.expose();
+    known.set('acp-1', pool('acp-1', { ...serving, activeInstance: undefined, admissionState: 'Closed' }));
     expect(await samples(metrics)).toMatchObject({
-      [`${prefix}desired_replicas{${labels}}`]: 0,
       [`${prefix}ready_replicas{${labels}}`]: 0,
       [`${prefix}admission_state{${labels},state="Closed"}`]: 1,
       [`${prefix}admission_state{${labels},state="Accepting"}`]: 0,
     });
   });
 
-  test('keeps its count of scalings to zero when it is observed again', async () => {
-    const metrics = own();
-    metrics.poolScaledToZero(pool);
-    metrics.poolObserved(pool, figures);
-    expect(await samples(metrics)).toMatchObject({ [`${prefix}scale_to_zero_total{${labels}}`]: 1 });
+  test('has no series once its deletion began', async () => {
+    const { metrics } = watching(pool('acp-1', serving, { deletionTimestamp: '2030-01-01T00:00:00Z' }));
+    expect(await samples(metrics, 'orka_acp')).toEqual({});
   });
 
-  test('that is gone takes all of its series with it, and none of another', async () => {
-    const metrics = own();
-    metrics.poolObserved(pool, figures);
-    metrics.poolScaledToZero(pool);
-    metrics.poolObserved({ ...pool, name: 'acp-2' }, figures);
-    metrics.poolGone(pool);
-    const names = Object.keys(await samples(metrics, 'orka_acp'));
-    expect(names).toHaveLength(10);
-    expect(names.filter((name) => name.includes('acp-1'))).toEqual([]);
+  test('keeps its count of scalings to zero, which another pool of its name does not take over', async () => {
+    const { metrics, known } = watching(pool('acp-1', serving));
+    metrics.poolScaledToZero('uid-of-acp-1');
+    metrics.poolScaledToZero('uid-of-acp-1');
+    const times = async () => (await samples(metrics))[`${prefix}scale_to_zero_total{${labels}}`];
+    const before = await times();
+    known.set('acp-1', pool('acp-1', serving, { uid: 'another' }));
+    expect([before, await times()]).toEqual([2, 0]);
   });
 
-  test('that was never observed can be gone', () => {
-    expect(() => {
-      own().poolGone(pool);
-    }).not.toThrow();
+  test('leaves no series, whatever state it had when it went: a thousand later there are as many as before', async () => {
+    const { metrics, known } = watching(pool('stays', serving));
+    // All that is told of pools together has its labels from here on.
+    const work = (name: string) => {
+      metrics.run('pool', run({ key: `team-a/${name}` }));
+      metrics.request('PATCH', 200);
+      metrics.poolEffect({ do: 'scale-to-zero' }, 'performed');
+      metrics.poolMoved('Serving', 1_000);
+      metrics.attemptEnded('Succeeded');
+      metrics.attemptPassed('running', 1_000);
+    };
+    work('stays');
+    const before = Object.keys(await samples(metrics)).sort();
+    const lifecycles = ['Starting', 'Serving', 'Draining', 'Quiescent', 'Stopping', 'Stopped', 'Degraded', 'Ambiguous'];
+    for (let n = 0; n < 1_000; n++) {
+      const name = `churn-${n}`;
+      known.set(name, pool(name, { ...serving, lifecycle: lifecycles[n % lifecycles.length] }));
+      work(name);
+      metrics.poolScaledToZero(`uid-of-${name}`);
+      if (n % 100 === 0) await metrics.expose();
+      known.delete(name);
+      // A write that was under way when the pool went.
+      metrics.poolScaledToZero(`uid-of-${name}`);
+    }
+    expect(Object.keys(await samples(metrics)).sort()).toEqual(before);
   });
 });
 
