@@ -8,7 +8,7 @@ import type { KubeClient } from '../kube/client.js';
 import { systemClock, timestamp } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
 import type { KubeEvent, Recorder } from '../kube/events.js';
-import { isNotGranted, KubeError } from '../kube/errors.js';
+import { isNamespaceEnding, isNotGranted, KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
 import { describeRight, MissingRights, notingRights } from '../kube/rights.js';
@@ -217,7 +217,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     reportingController: 'orka.ai/workspaces',
     reportingInstance: `${controllerName}-e${epoch}`,
     onError: (error) => {
-      if (!isNotGranted(error)) log.error('event', error);
+      if (!isNotGranted(error) && !isNamespaceEnding(error)) log.error('event', error);
     },
   });
   const classes = createClasses(

@@ -57,7 +57,7 @@ test('the published schemas of the kinds have no gap to those that the controlle
   const gaps = kinds.flatMap((kind) => {
     const needed = valueAt(crd(kind), ['spec', 'versions', '0', 'schema', 'openAPIV3Schema']);
     const own = served.find((schema) => {
-      const names = valueAt(schema, ['x-kubernetes-group-version-kind']);
+      const names = valueAt(schema ?? null, ['x-kubernetes-group-version-kind']);
       return Array.isArray(names) && names.some((name) => valueAt(name as Json, ['kind']) === kind.kind);
     });
     return kindGaps(kind.kind, needed, own);

@@ -45,7 +45,12 @@ export function controllerRules({
   return [
     {
       kind: 'ClusterRole',
-      rules: [rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort())],
+      rules: [
+        rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort()),
+        // A Role goes first when its namespace is deleted; what has a finalizer of ours must still be finished there.
+        rule('core.orka.ai', ['tasks', 'runtimepools'], [...read, 'patch']),
+        rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['patch']),
+      ],
     },
     {
       kind: 'Role',
@@ -64,10 +69,8 @@ export function controllerRules({
       kind: 'Role' as const,
       namespace,
       rules: [
-        rule('core.orka.ai', ['tasks'], [...read, 'patch']),
         rule('core.orka.ai', ['agents'], read),
-        rule('core.orka.ai', ['runtimepools'], [...read, 'create', 'patch', 'delete']),
-        rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['patch']),
+        rule('core.orka.ai', ['runtimepools'], ['create', 'delete']),
         rule('', ['secrets', 'configmaps'], ['get', 'create']),
         rule('events.k8s.io', ['events'], ['create', 'patch']),
       ],
