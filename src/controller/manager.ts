@@ -8,7 +8,7 @@ import type { KubeClient } from '../kube/client.js';
 import { systemClock, timestamp } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
 import type { KubeEvent, Recorder } from '../kube/events.js';
-import { isNotGranted, KubeError } from '../kube/errors.js';
+import { isNamespaceEnding, isNotGranted, KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
 import { describeRight, MissingRights, notingRights } from '../kube/rights.js';
@@ -20,6 +20,7 @@ import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
 import type { JsonObject } from '../lib/json.js';
 import { mergeChange } from '../lib/json.js';
 import { createClasses } from './classes.js';
+import { checkKinds } from './kinds.js';
 import type { Classes } from './classes.js';
 import { concernedBy } from './concerned.js';
 import type { WatchedChange } from './concerned.js';
@@ -124,8 +125,19 @@ export async function runController(
   void watched.synced.then(() => {
     synced = true;
   });
-  const notes = () => rights.list().map((right) => `may not ${describeRight(right)}`);
-  const probes = await startProbes({ port: settings.probePort, ready: () => synced, notes, metrics });
+  const kindCheck = checkKinds(client, {
+    onChange: (gaps) => {
+      if (gaps.length > 0) log.warn('kinds are not those of this controller', { because: kindsText(gaps) });
+      else log.info('kinds are those of this controller');
+    },
+    onError: (error) => log.error('kinds', error),
+  });
+  const notes = () => [
+    ...(kindCheck.gaps().length > 0 ? [kindsText(kindCheck.gaps())] : []),
+    ...rights.list().map((right) => `may not ${describeRight(right)}`),
+  ];
+  const ready = () => synced && kindCheck.gaps().length === 0;
+  const probes = await startProbes({ port: settings.probePort, ready, notes, metrics });
   log.info('started', { version: settings.version, ...settings.gates, taskNamespaces: settings.taskNamespaces.join(',') });
 
   void nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], log);
@@ -166,9 +178,16 @@ export async function runController(
   await leading?.stop();
   leading = undefined;
   await election.release();
-  await Promise.all([watched.stop(), tokens.stop(), probes.close()]);
+  await Promise.all([watched.stop(), tokens.stop(), kindCheck.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
+}
+
+const mostGaps = 5;
+
+function kindsText(gaps: readonly string[]): string {
+  const more = gaps.length > mostGaps ? `; and ${gaps.length - mostGaps} more` : '';
+  return `the CustomResourceDefinitions are of another version, apply those of this one: ${gaps.slice(0, mostGaps).join('; ')}${more}`;
 }
 
 function watchFailed(log: Log, error: unknown): void {
@@ -198,7 +217,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     reportingController: 'orka.ai/workspaces',
     reportingInstance: `${controllerName}-e${epoch}`,
     onError: (error) => {
-      if (!isNotGranted(error)) log.error('event', error);
+      if (!isNotGranted(error) && !isNamespaceEnding(error)) log.error('event', error);
     },
   });
   const classes = createClasses(

@@ -116,6 +116,11 @@ export function isNotGranted(error: unknown): error is KubeError {
   );
 }
 
+/** Nothing new is taken in a namespace that is being deleted. */
+export function isNamespaceEnding(error: unknown): boolean {
+  return error instanceof KubeError && error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
 /** Seconds of a Retry-After, which may be a date: nobody's clock is trusted, so that says nothing. */
 export function secondsOf(retryAfter: unknown): number | undefined {
   return /^\d{1,9}$/.test(String(retryAfter)) ? Number(retryAfter) : undefined;

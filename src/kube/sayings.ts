@@ -32,7 +32,7 @@ export function sayingOf({ says, reason, causes = [] }: Saying): string {
     return cutBytes(`${at}${withoutValues(message)}`, longestCause, '…');
   });
   const more = causes.length > mostCauses ? [`and ${causes.length - mostCauses} more`] : [];
-  return `${withoutValues(head)}: ${[...told, ...more].join('; ')}`;
+  return `${withoutValues(head.trim())}: ${[...told, ...more].join('; ')}`;
 }
 
 /** A number, or one word in quotes: names a field's content, and holds no text of a user. */

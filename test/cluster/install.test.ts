@@ -2,8 +2,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crd, kinds } from '../../src/api/index.js';
 import type { Manifest } from '../../src/api/index.js';
+import { kindGaps } from '../../src/domain/kind-gaps.js';
 import { get } from '../../src/kube/client.js';
+import { valueAt } from '../../src/lib/json.js';
+import type { Json, JsonObject } from '../../src/lib/json.js';
 import { distFiles } from '../../src/render/dist.js';
 import { writeOutput } from '../../src/render/output.js';
 import { readYaml } from '../../src/render/yaml-read.js';
@@ -46,6 +50,20 @@ test.each(['apply', 'review'])(
   },
   150_000,
 );
+
+test('the published schemas of the kinds have no gap to those that the controller needs', async () => {
+  const document = await kube.request({ method: 'GET', path: '/openapi/v3/apis/core.orka.ai/v1alpha1' });
+  const served = Object.values(valueAt(document, ['components', 'schemas']) as JsonObject);
+  const gaps = kinds.flatMap((kind) => {
+    const needed = valueAt(crd(kind), ['spec', 'versions', '0', 'schema', 'openAPIV3Schema']);
+    const own = served.find((schema) => {
+      const names = valueAt(schema ?? null, ['x-kubernetes-group-version-kind']);
+      return Array.isArray(names) && names.some((name) => valueAt(name as Json, ['kind']) === kind.kind);
+    });
+    return kindGaps(kind.kind, needed, own);
+  });
+  expect(gaps).toEqual([]);
+});
 
 test('applying again changes nothing', async () => {
   const versions = async () =>

@@ -109,11 +109,14 @@ describe('the controller may do', () => {
     expect(found).toEqual(Object.fromEntries(namespaces.map((namespace) => [namespace, granted(namespace)])));
   });
 
-  test('in the whole cluster nothing but see its own namespaces', () => {
+  test('in the whole cluster nothing but see its own namespaces, and finish Tasks and pools', () => {
     const everywhere = grants.filter(({ namespace }) => namespace === '');
-    expect(rightTexts(everywhere)).toEqual(
-      [...new Set([runtime, ...platform.namespaces.tasks])].sort().map((name) => `get namespaces ${name}`),
-    );
+    const seen = [...new Set([runtime, ...platform.namespaces.tasks])].map((name) => `get namespaces ${name}`);
+    const finished = ['tasks', 'runtimepools'].flatMap((resource) => [
+      ...['get', 'list', 'watch', 'patch'].map((verb) => `${verb} core.orka.ai/${resource}`),
+      `patch core.orka.ai/${resource}/status`,
+    ]);
+    expect(rightTexts(everywhere)).toEqual([...seen, ...finished].sort());
   });
 
   test('what it is asked about here, when it may', async () => {
@@ -198,13 +201,20 @@ describe('the controller may not', () => {
           'persistentvolumes',
           'customresourcedefinitions.apiextensions.k8s.io',
           'pods',
-          'tasks.core.orka.ai',
+          'secrets',
+          'configmaps',
+          'agents.core.orka.ai',
+          'runtimepoolclasses.core.orka.ai',
         ],
         [''],
       ),
     ],
     // It sees which nodes are cordoned, since pools leave those.
     ['change a node, or use one', questions([...write, 'get'], ['nodes', 'nodes/proxy', 'nodes/status'], [''])],
+    [
+      'make or end Tasks and pools anywhere but where it runs them',
+      questions(['create', 'update', 'delete', 'deletecollection'], ['tasks.core.orka.ai', 'runtimepools.core.orka.ai'], others),
+    ],
     [
       'see another namespace',
       [
@@ -281,7 +291,7 @@ describe('a class can be written', () => {
 /** Rights that one life need not use, each with the reason why it is there. */
 const kept: readonly { readonly namespace: string; readonly right: string; readonly because: string }[] = [
   ...['tasks', 'runtimepools'].map((resource) => ({
-    namespace: tasks,
+    namespace: '',
     right: `get core.orka.ai/${resource}`,
     because: 'read again after a conflict, which needs two writers in the same milliseconds',
   })),
@@ -301,6 +311,9 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
     because: 'ends what an orphaning deletion of a claim leaves',
   })),
 ];
+
+/** As {@link grantText} has it. */
+const keptText = ({ namespace, right }: (typeof kept)[number]) => `${namespace === '' ? 'everywhere' : namespace}: ${right}`;
 
 (cluster.node ? describe : describe.skip)('in a whole life (needs the audit log, so the node of the cluster)', () => {
   let ended: Task;
@@ -322,13 +335,13 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
 
   test('every right of the controller is used, or is kept for a reason', () => {
     const used = (grant: Grant) => requests.some(({ target }) => target && covers(grant, target));
-    const reasons = new Set(kept.map(({ namespace, right }) => `${namespace}: ${right}`));
+    const reasons = new Set(kept.map(keptText));
     const unused = grants.filter((grant) => !used(grant)).map(grantText);
     expect(unused.filter((grant) => !reasons.has(grant))).toEqual([]);
   });
 
   test('every right that is kept for a reason is one that it has', () => {
     const granted = new Set(grants.map(grantText));
-    expect(kept.map(({ namespace, right }) => `${namespace}: ${right}`).filter((one) => !granted.has(one))).toEqual([]);
+    expect(kept.map(keptText).filter((one) => !granted.has(one))).toEqual([]);
   });
 });

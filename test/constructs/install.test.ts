@@ -50,8 +50,15 @@ function rights(kind: string, namespace: string | undefined, objects = installed
 }
 
 describe('the controller may', () => {
-  test('in the cluster, see that its namespaces exist, and which nodes are cordoned, since pools leave those', () => {
-    expect(rights('ClusterRole', undefined)).toEqual(['namespaces orka-runtimes team-a team-b: get', 'nodes: list watch']);
+  test('in the cluster, see its namespaces and cordoned nodes, and finish Tasks and pools, but make and delete none', () => {
+    expect(rights('ClusterRole', undefined)).toEqual([
+      'core.orka.ai/runtimepools/status: patch',
+      'core.orka.ai/runtimepools: get list watch patch',
+      'core.orka.ai/tasks/status: patch',
+      'core.orka.ai/tasks: get list watch patch',
+      'namespaces orka-runtimes team-a team-b: get',
+      'nodes: list watch',
+    ]);
   });
 
   test('in its own namespace, hold the Lease, read classes and the named tokens, say what it lacks', () => {
@@ -65,14 +72,11 @@ describe('the controller may', () => {
     ]);
   });
 
-  test.each(['team-a', 'team-b'])('in %s, where Tasks are, keep Tasks, pools, snapshots and results', (namespace) => {
+  test.each(['team-a', 'team-b'])('in %s, where Tasks are, read Agents, make pools, snapshots and results', (namespace) => {
     expect(rights('Role', namespace)).toEqual([
       'configmaps: get create',
       'core.orka.ai/agents: get list watch',
-      'core.orka.ai/runtimepools/status: patch',
-      'core.orka.ai/runtimepools: get list watch create patch delete',
-      'core.orka.ai/tasks/status: patch',
-      'core.orka.ai/tasks: get list watch patch',
+      'core.orka.ai/runtimepools: create delete',
       'events.k8s.io/events: create patch',
       'secrets: get create',
     ]);

@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { runController } from '../../src/controller/manager.js';
 import type { ControllerSettings } from '../../src/controller/settings.js';
-import { eventually } from '../support/eventually.js';
-import { fakeApi, forbid } from '../support/fake-api.js';
+import { crd, kinds } from '../../src/api/index.js';
+import type { JsonObject } from '../../src/lib/json.js';
+import { valueAt } from '../../src/lib/json.js';
+import { eventually, eventuallyAnswers } from '../support/eventually.js';
+import { fakeApi, forbid, reply } from '../support/fake-api.js';
 import type { FakeApi, Received } from '../support/fake-api.js';
 import { fakeObjects } from '../support/fake-objects.js';
 import type { FakeObjects } from '../support/fake-objects.js';
@@ -93,6 +96,50 @@ describe('a namespace whose pools may not be listed', () => {
     granted = true;
     await eventually(() => isServed('team-a'));
     expect(await ask('/readyz')).toBe('200 ok\n');
+  });
+});
+
+describe('kinds of an older version', () => {
+  const schemaOf = (kind: (typeof kinds)[number]): JsonObject =>
+    valueAt(crd(kind), ['spec', 'versions', '0', 'schema', 'openAPIV3Schema']) as JsonObject;
+  const published = (kind: (typeof kinds)[number], schema: JsonObject) => ({
+    ...schema,
+    'x-kubernetes-group-version-kind': [{ group: kind.group, version: kind.version, kind: kind.kind }],
+  });
+  /** Answers for the published schemas. */
+  const publish = (change: (kind: string, schema: JsonObject) => JsonObject) => {
+    const { answer } = objects;
+    objects = {
+      ...objects,
+      answer: (request, response) => {
+        if (!request.path.startsWith('/openapi/')) { answer(request, response); return; }
+        const schemas = Object.fromEntries(kinds.map((kind) => [kind.kind, published(kind, change(kind.kind, schemaOf(kind)))]));
+        reply(response, 200, { components: { schemas } });
+      },
+    };
+  };
+
+  test('are named on /readyz, which is not ready', async () => {
+    refuses = () => false;
+    publish((kind, schema) => {
+      if (kind !== 'Task') return schema;
+      const older = structuredClone(schema) as { properties: { status: { properties: Record<string, unknown> } } };
+      delete older.properties.status.properties['executionOutcome'];
+      return older as unknown as JsonObject;
+    });
+    start();
+    await eventuallyAnswers(async () => {
+      expect(await ask('/readyz')).toBe(
+        '503 not ready\nthe CustomResourceDefinitions are of another version, apply those of this one: Task.status.executionOutcome is not served\n',
+      );
+    });
+  });
+
+  test('are nothing of this when they are as this controller has them', async () => {
+    refuses = () => false;
+    publish((_, schema) => schema);
+    start();
+    await eventuallyAnswers(async () => expect(await ask('/readyz')).toBe('200 ok\n'));
   });
 });
 

@@ -1,4 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { createLog } from '../../src/controller/log.js';
+import { createTransport } from '../../src/kube/transport.js';
+import { fakeApi, reply } from '../support/fake-api.js';
 import { KubeError } from '../../src/kube/errors.js';
 import { sayingOf, withoutValues } from '../../src/kube/sayings.js';
 
@@ -51,6 +54,54 @@ test.each([
   'failed to create typed patch object (a/b; core.orka.ai/v1alpha1, Kind=Task): .spec.x: field not declared in schema',
 ])('what names things stays: %s', (text) => {
   expect(withoutValues(text)).toBe(text);
+});
+
+/** As the API server of Kubernetes 1.34 answers a patch of a status with a field that its kind does not have, and strict field validation. */
+const refusedPatch = (() => {
+  const stored = {
+    apiVersion: 'core.orka.ai/v1alpha1',
+    kind: 'Task',
+    metadata: {
+      generation: 1,
+      name: 'smoke',
+      namespace: 'demo',
+      resourceVersion: '512',
+      uid: '2d9bbe20-2c91-4e26-9dd3-7f35175159cf',
+    },
+    spec: { priority: 500, prompt, type: 'agent' },
+    status: { futureField: 'x' },
+  };
+  const message = `Invalid value: ${JSON.stringify(JSON.stringify(stored))}: strict decoding error: unknown field "status.futureField"`;
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: ` "" is invalid: patch: ${message}`,
+    reason: 'Invalid',
+    details: { causes: [{ reason: 'FieldValueInvalid', message, field: 'patch' }] },
+    code: 422,
+  };
+})();
+
+test('an answer of a real API server that echoes the object is an error with the cause and without the object', async () => {
+  const api = await fakeApi((_, response) => reply(response, 422, refusedPatch));
+  const transport = createTransport({ server: api.url, credentials: () => ({}) });
+  const path = '/apis/core.orka.ai/v1alpha1/namespaces/demo/tasks/smoke/status';
+  const lines: string[] = [];
+  try {
+    const error: unknown = await transport.request({ method: 'PATCH', path, body: {} }).catch((one: unknown) => one);
+    createLog('error', (line) => lines.push(line)).error('reconcile', error);
+    expect(error).toMatchObject({
+      code: 'invalid',
+      message: `PATCH ${path}: "" is invalid: patch: Invalid value: …: strict decoding error: unknown field "status.futureField"`,
+    });
+    expect(lines.join()).toContain('status.futureField');
+    expect(lines.join()).not.toContain('billing');
+  } finally {
+    transport.close();
+    await api.close();
+  }
 });
 
 describe('of an invalid object', () => {

@@ -49,6 +49,9 @@ export function controllerRules({
         rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort()),
         // Pools leave a node that is cordoned. Which nodes they get is not known before.
         rule('', ['nodes'], ['list', 'watch']),
+        // A Role goes first when its namespace is deleted; what has a finalizer of ours must still be finished there.
+        rule('core.orka.ai', ['tasks', 'runtimepools'], [...read, 'patch']),
+        rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['patch']),
       ],
     },
     {
@@ -68,10 +71,8 @@ export function controllerRules({
       kind: 'Role' as const,
       namespace,
       rules: [
-        rule('core.orka.ai', ['tasks'], [...read, 'patch']),
         rule('core.orka.ai', ['agents'], read),
-        rule('core.orka.ai', ['runtimepools'], [...read, 'create', 'patch', 'delete']),
-        rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['patch']),
+        rule('core.orka.ai', ['runtimepools'], ['create', 'delete']),
         rule('', ['secrets', 'configmaps'], ['get', 'create']),
         rule('events.k8s.io', ['events'], ['create', 'patch']),
       ],

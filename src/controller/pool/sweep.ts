@@ -4,7 +4,6 @@ import { commonLabels, labelKeys } from '../../domain/labels.js';
 import { poolKey } from '../../domain/names.js';
 import { get } from '../../kube/client.js';
 import type { KubeClient } from '../../kube/client.js';
-import { KubeError } from '../../kube/errors.js';
 import { childKinds, poolLabelsOf } from '../world.js';
 import type { Watched, World } from '../world.js';
 import { removeObjects } from './remove.js';
@@ -79,12 +78,8 @@ async function areGone(
   signal: AbortSignal,
 ): Promise<boolean> {
   const [namespace = '', name = ''] = key.split('/');
-  try {
-    const pool = await get(client, { ...world.pools.kind, namespace, name }, { signal });
-    return pool === undefined || !uids.has(pool.metadata.uid ?? '');
-  } catch (error) {
-    // Its namespace is none of those whose Tasks this controller runs.
-    if (error instanceof KubeError && error.code === 'forbidden') return false;
-    throw error;
-  }
+  // Its namespace is none of those whose Tasks this controller runs, or cannot be read.
+  if (!world.pools.readable(namespace)) return false;
+  const pool = await get(client, { ...world.pools.kind, namespace, name }, { signal });
+  return pool === undefined || !uids.has(pool.metadata.uid ?? '');
 }

@@ -11,7 +11,7 @@ import type { KubeClient } from '../../kube/client.js';
 import { timestamp } from '../../kube/clock.js';
 import type { Clock } from '../../kube/clock.js';
 import { create } from '../../kube/create.js';
-import { KubeError } from '../../kube/errors.js';
+import { isNotGranted, KubeError } from '../../kube/errors.js';
 import type { KubeEvent } from '../../kube/events.js';
 import type { JsonObject } from '../../lib/json.js';
 import { isObject } from '../../lib/json.js';
@@ -134,7 +134,7 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
  */
 async function settleFromRecord(work: TaskWork): Promise<void> {
   const { o, options, signal } = work;
-  const receipt = await readReceipt(options.client, o.task, signal);
+  const receipt = await receiptOf(work);
   const { promptID, attempt } = o.task.status?.execution ?? {};
   const own = receipt?.taskUID === o.task.metadata.uid && receipt?.promptID === promptID && receipt?.attempt === attempt;
   const lost: Undelivered = {
@@ -146,6 +146,16 @@ async function settleFromRecord(work: TaskWork): Promise<void> {
   const task = await writeTaskStatus(options, o.task, status, signal);
   const reason = own ? 'RuntimeWorkspaceLost' : (status.execution?.reason ?? 'RuntimeLost');
   tell(options, task, 'Warning', reason, 'Settle', status.message ?? '');
+}
+
+/** The answer of a Task that is deleted goes with it: that it cannot be read, since the Role of its namespace went first, must not keep the Task. */
+async function receiptOf({ o, options, signal }: TaskWork): ReturnType<typeof readReceipt> {
+  try {
+    return await readReceipt(options.client, o.task, signal);
+  } catch (error) {
+    if (o.task.metadata.deletionTimestamp !== undefined && isNotGranted(error)) return undefined;
+    throw error;
+  }
 }
 
 const settlingStopped = 'the controller stopped while the prompt was settled';

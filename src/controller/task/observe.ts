@@ -73,9 +73,10 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
   };
 }
 
-/** An Agent decides about a Task until it is bound. */
+/** An Agent decides about a Task until it is bound, or deleted. */
 function unreadableKinds(world: World, namespace: string, task: Task): readonly string[] {
-  const names = isBound(task) || isSettled(task) ? (['pools'] as const) : (['pools', 'agents'] as const);
+  const decided = isBound(task) || isSettled(task) || task.metadata.deletionTimestamp !== undefined;
+  const names = decided ? (['pools'] as const) : (['pools', 'agents'] as const);
   return names.filter((name) => !world[name].readable(namespace)).map((name) => watchedKinds[name].kind);
 }
 

@@ -12,6 +12,7 @@ import { createHarnessClient } from '../../../src/harness/client.js';
 import type { HarnessClient } from '../../../src/harness/client.js';
 import type { KubeEvent } from '../../../src/kube/events.js';
 import { systemClock } from '../../../src/kube/clock.js';
+import { KubeError } from '../../../src/kube/errors.js';
 import {
   at,
   boundTask,
@@ -657,6 +658,36 @@ describe('a controller that starts', () => {
     expect(settledTask?.execution?.runtimeSessionCleanupDigest).toMatch(/^sha256:/);
     expect((await status()).sessions ?? []).toEqual([]);
     expect([restarted.events.map(({ reason }) => reason), first.problems]).toEqual([['RuntimeLost'], []]);
+  });
+
+  test('that is deleted ends though its answer may not be read: the Role of its namespace went first', async () => {
+    const it = controlled();
+    const { task } = bound;
+    const metadata = { ...task.metadata, deletionTimestamp: just(), finalizers: [finalizers.task] };
+    it.client.put({ ...inState(task, { state: 'Settling' }), metadata });
+    it.client.before = ({ path }) => {
+      if (!/configmaps|secrets|agents|events/.test(path)) return;
+      const says = 'configmaps "t1-result" is forbidden: User "controller" cannot get resource "configmaps" in API group ""';
+      throw new KubeError('forbidden', { at: path, says, status: 403, reason: 'Forbidden' });
+    };
+    for (let run = 0; run < 5 && it.task()?.metadata.finalizers?.length !== 0; run++) await it.run();
+    expect(it.task()?.metadata.finalizers).toEqual([]);
+    expect(it.task()?.status?.execution).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
+  });
+
+  test('that is not deleted waits for its answer to be readable', async () => {
+    const it = controlled();
+    it.client.put(inState(bound.task, { state: 'Settling' }));
+    it.client.before = ({ path }) => {
+      if (path.includes('configmaps'))
+        throw new KubeError('forbidden', {
+          at: path,
+          says: 'configmaps is forbidden: User "controller" cannot get resource "configmaps"',
+          reason: 'Forbidden',
+        });
+    };
+    await expect(it.run()).rejects.toThrow('cannot get resource');
+    expect(it.task()?.status?.execution?.state).toBe('Settling');
   });
 
   test('does not know the outcome of what was being settled without a receipt', async () => {
