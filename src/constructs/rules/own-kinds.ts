@@ -2,7 +2,9 @@ import { patterns, runtimePoolClassKind, runtimePoolKind, validate } from '../..
 import type { Kind, Manifest, RuntimePoolClassSpec } from '../../api/index.js';
 import { badLabel } from './names.js';
 import type { Broken, Rule } from './rule.js';
-import { isUnbuiltImage } from '../../lib/kubernetes-names.js';
+import { isPinnedImage, isUnbuiltImage, pinnedImageForm } from '../../lib/image-reference.js';
+import { badToleration } from './pod-scheduling.js';
+import { firstOf } from './pod-parts.js';
 
 /** An object of ours must be what its schema says, CEL rules included; the API server would say the same, later. */
 function valid(id: string, kind: Kind<unknown>): Rule<Manifest> {
@@ -34,6 +36,22 @@ function serviceUrl(field: string, url: string, namespace: string): Broken | und
 
 /** Rules about the settings of a class that a schema cannot say. Source: workload.md §3.1, §3.8. */
 export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
+  {
+    id: 'class/image-reference',
+    kind: 'provider',
+    because: 'no container runtime can pull any other, and a tag can move after review',
+    source: 'workload.md §2.7',
+    check: ({ runtime: { image } }) =>
+      isPinnedImage(image) ? undefined : { field: 'spec.runtime.image', found: image, allowed: pinnedImageForm },
+  },
+  {
+    id: 'class/tolerations',
+    kind: 'provider',
+    because: 'the API server refuses the Pod',
+    source: 'Kubernetes tolerations',
+    check: ({ pod }) =>
+      firstOf(pod.placement.tolerations, (one, index) => badToleration(one, `spec.pod.placement.tolerations[${index}]`)),
+  },
   {
     id: 'class/image',
     kind: 'policy',
