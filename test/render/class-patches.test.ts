@@ -120,7 +120,12 @@ const wrong: readonly (readonly [string, readonly Operation[], string, RegExp])[
   ],
   ['text as hostUsers', one('/spec/hostUsers', 'no'), 'spec.hostUsers', /found "no", allowed: true or false/],
   ['null as hostUsers', one('/spec/hostUsers', null), 'spec.hostUsers', /found null/],
-  ['a pull secret that no Secret can be', one('/spec/imagePullSecrets', [{ name: '' }]), 'imagePullSecrets', /names of Secrets/],
+  [
+    'a pull secret that no Secret can be',
+    one('/spec/imagePullSecrets', [{ name: '' }]),
+    'spec.imagePullSecrets',
+    /names of Secrets/,
+  ],
   ['a label of nodes with a space', one('/spec/nodeSelector/pool', 'a b'), 'spec.nodeSelector[pool]', /found "a b"/],
   [
     'a fraction of a second',
@@ -173,7 +178,7 @@ const wrong: readonly (readonly [string, readonly Operation[], string, RegExp])[
   [
     'an unknown medium',
     one('/spec/volumes/-', { name: 'cache', emptyDir: { sizeLimit: '1Gi', medium: 'Tape' } }),
-    'volumes',
+    'spec.volumes',
     /found .*Tape.*, allowed: emptyDir/,
   ],
   ['a number as an annotation', one('/metadata/annotations/team', 5), 'metadata.annotations.team', /found 5, allowed: text/],
@@ -199,9 +204,7 @@ describe('a patch of a template is refused with its place, what was found and wh
   test.each(wrong)('%s', (_, operations, field, says) => {
     const text = refusal(patched('SandboxTemplate', operations));
     expect(text).toMatch(/^pool\/workspace\/patches\[0\] of SandboxTemplate: /);
-    expect(text).toContain(
-      field.startsWith('spec.') || field.startsWith('metadata.') ? `: spec.podTemplate.${field}: ` : `: ${field}: `,
-    );
+    expect(text).toContain(`: spec.podTemplate.${field}: `);
     expect(text).toMatch(says);
   });
 });
@@ -293,6 +296,43 @@ test.each([`https://r/x@sha256:${hex}`, `UPPER/X@sha256:${hex}`, `:@sha256:${hex
     expect(refusal(poolClass({ runtime: { ...runtime, image } }))).toMatch(/spec\.runtime\.image: found .*, allowed: <host>/);
   },
 );
+
+describe('a class is refused with the setting that is wrong:', () => {
+  const { pod, providerProxy } = poolClass();
+  const amounts = (change: Partial<Record<'requests' | 'limits', object>>) => ({
+    requests: { ...pod.resources.requests, ...change.requests },
+    limits: { ...pod.resources.limits, ...change.limits },
+  });
+  test.each<readonly [string, Partial<RuntimePoolClassSpec>, RegExp]>([
+    [
+      'a volume of no size',
+      { pod: { ...pod, volumes: { ...pod.volumes, tmp: 0 } } },
+      /: spec\.pod\.volumes\.tmp: found 0, allowed: a positive/,
+    ],
+    [
+      'a size with a broken exponent',
+      { pod: { ...pod, volumes: { ...pod.volumes, home: '1e1.5' } } },
+      /: spec\.pod\.volumes\.home: found "1e1.5"/,
+    ],
+    [
+      'a negative request',
+      { pod: { ...pod, resources: amounts({ requests: { memory: '-1' } }) } },
+      /: spec\.pod\.resources\.requests\.memory: found "-1"/,
+    ],
+    [
+      'a limit below its request',
+      { pod: { ...pod, resources: amounts({ limits: { cpu: '1m' } }) } },
+      /: spec\.pod\.resources\.limits\.cpu: found "1m", allowed: at least the request, 250m/,
+    ],
+    [
+      'a key that no Secret has',
+      { providerProxy: { ...providerProxy, tokenSecretRef: { name: 'a', key: '..' } } },
+      /: spec\.providerProxy\.tokenSecretRef\.key: found "\.\."/,
+    ],
+  ])('%s', (_, change, says) => {
+    expect(refusal(poolClass(change))).toMatch(says);
+  });
+});
 
 describe('of 200 classes with right and nearly right settings and patches', () => {
   const accepted: Manifest[] = [];

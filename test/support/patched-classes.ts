@@ -221,6 +221,9 @@ const slips: readonly ((value: Json) => Json)[] = [
   (value) => (Array.isArray(value) ? [...(value as Json[]), ...(value as Json[])] : '../x'),
   () => 2 ** 40,
   () => 'x'.repeat(300),
+  () => '1e1.5',
+  () => '1e999',
+  () => '-1Gi',
 ];
 
 const sizeOf = (value: Json | undefined): number =>
@@ -256,8 +259,8 @@ const settings = fc.record({
   runtimeClassName: fc.constantFrom(undefined, 'gvisor', 'kata.v2'),
   nodeSelector: labels,
   tolerations: few(tolerations),
-  size: of<Json>('1Gi', '512Mi', 2147483648, '1e9', '1.5Gi'),
-  cpu: of<Json>('2', 4, '2500m'),
+  size: of<Json>('1Gi', 2147483648, '1e9', '1.5Gi', '+1Gi', '.5Gi', '5.Gi', '1E', '1E3', '1n', '1e30'),
+  cpu: of<Json>('2', 4, '2500m', '3e0', '1.0000001', '250000001n', '1e30'),
 });
 
 const plainClasses = fc
@@ -284,5 +287,5 @@ const patchedClasses: fc.Arbitrary<RuntimePoolClassSpec> = fc
   }));
 
 /** The same classes for everyone who asks for as many. */
-export const sampleClasses = (count: number): readonly RuntimePoolClassSpec[] =>
-  fc.sample(patchedClasses, { numRuns: count, seed: 5 });
+export const sampleClasses = (count: number, seed = 5): readonly RuntimePoolClassSpec[] =>
+  fc.sample(patchedClasses, { numRuns: count, seed });

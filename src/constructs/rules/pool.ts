@@ -5,6 +5,7 @@ import { isDnsSubdomain } from '../../lib/kubernetes-names.js';
 import { quantityValue } from '../../lib/quantity.js';
 import type { PodTemplate } from '../pod.js';
 import { badLabel, firstTwice } from './names.js';
+import { templateField } from './pod-parts.js';
 import type { Broken, Rule } from './rule.js';
 
 interface WorkloadSpec {
@@ -19,7 +20,11 @@ const workload = (object: Manifest): WorkloadSpec => object['spec'] as unknown a
 const templateOf = (object: Manifest): PodTemplate | undefined => workload(object).podTemplate ?? workload(object).template;
 const podSpec = (object: Manifest): V1PodSpec => templateOf(object)?.spec ?? { containers: [] };
 
-/** A rule about the Pod of a pool, wherever its template stands. */
+/** The place of a field of a Pod template or its spec in an object. */
+const placed = (object: Manifest, field: string): string =>
+  `${templateField(object)}.${/^(?:spec|metadata)\b/.test(field) ? field : `spec.${field}`}`;
+
+/** A rule about the Pod of a pool, wherever its template stands; `check` names fields from the Pod's spec. */
 function podRule(
   id: string,
   because: string,
@@ -30,7 +35,10 @@ function podRule(
     kind: 'policy',
     because,
     source: 'workload.md §3.4',
-    check: (object) => check(podSpec(object), podSpec(object).containers[0], object),
+    check: (object) => {
+      const broken = check(podSpec(object), podSpec(object).containers[0], object);
+      return broken && { ...broken, field: placed(object, broken.field ?? '') };
+    },
   };
 }
 
@@ -217,7 +225,7 @@ export const poolRules: readonly Rule<Manifest>[] = [
     return bad === undefined
       ? undefined
       : {
-          field: 'template.metadata.annotations',
+          field: 'metadata.annotations',
           found: bad,
           allowed: 'annotations that neither Kubernetes, a network nor a mesh reads',
         };
@@ -227,7 +235,7 @@ export const poolRules: readonly Rule<Manifest>[] = [
     kind: 'provider',
     because: 'labels of a template are checked only when the Pod is created',
     source: 'provider.md §1.7',
-    check: (object) => badLabel(templateOf(object)?.metadata?.labels, 'template.metadata.labels'),
+    check: (object) => badLabel(templateOf(object)?.metadata?.labels, `${templateField(object)}.metadata.labels`),
   },
 ];
 
