@@ -25,7 +25,8 @@ export function hasType(node: StructuralNode, value: Json | undefined): boolean 
 
 /** What may stand at a node, for a person. */
 export function typeText(node: StructuralNode): string {
-  if (node['x-kubernetes-int-or-string']) return 'a quantity such as 250m, 4Gi or 2';
+  if (node['x-kubernetes-int-or-string'])
+    return node.pattern === undefined ? 'an integer or text' : 'a quantity such as 250m, 4Gi or 2';
   switch (node.type) {
     case undefined:
       return 'a value';

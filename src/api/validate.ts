@@ -1,5 +1,6 @@
 import { equalJson, fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
+import { nearest } from '../lib/nearest.js';
 import { celValue, evaluate, isTransition } from './cel.js';
 import { defaulted } from './defaults.js';
 import type { Kind } from './kind.js';
@@ -29,6 +30,15 @@ export interface Violation {
  */
 export function validate(kind: Kind<unknown>, object: unknown): readonly Violation[] {
   return check(kind, object, undefined);
+}
+
+/** What is wrong with a value by a schema of another API. Nothing is defaulted first. */
+export function validateNode(node: StructuralNode, value: unknown): readonly Violation[] {
+  const found: Violation[] = [];
+  visit(node, value as Json, undefined, [], (path, at, allowed, rule) =>
+    found.push({ field: fieldPath(path), found: at, allowed, rule }),
+  );
+  return found;
 }
 
 /** {@link validate} of `next`, and the rules about the transition from the stored object `previous`. */
@@ -89,10 +99,15 @@ function visitMembers(node: StructuralNode, value: Members, previous: Json | und
     const at = memberNode(node, name);
     if (at) visit(at, value[name], Object.hasOwn(older, name) ? older[name] : undefined, [...path, name], report);
     else if (!node['x-kubernetes-preserve-unknown-fields']) {
-      const whole = path.length > 0 ? fieldPath(path) : 'the object';
-      report([...path, name], value[name], `no such field; ${whole} has ${words(known, 'and')}`, 'unknown-field');
+      report([...path, name], value[name], unknownText(name, path, known), 'unknown-field');
     }
   }
+}
+
+function unknownText(name: string, path: Path, known: readonly string[]): string {
+  const near = nearest(name, known);
+  const whole = path.length > 0 ? fieldPath(path) : 'the object';
+  return `no such field${near === undefined ? '' : ` (did you mean ${near}?)`}; ${whole} has ${words(known, 'and')}`;
 }
 
 function visitItems(node: StructuralNode, value: readonly Json[], previous: Json | undefined, path: Path, report: Report): void {

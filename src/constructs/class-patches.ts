@@ -5,6 +5,8 @@ import type { Json } from '../lib/json.js';
 import { RenderError } from './errors.js';
 import type { PatchOperation } from './patch.js';
 import type { Resource } from './resource.js';
+import { identityRules } from './rules/names.js';
+import { schemaRules } from './rules/schema.js';
 
 /** A rendered object that a patch can name. */
 export interface PatchTarget {
@@ -57,14 +59,20 @@ const untouchable = ['deny-all'];
 /** Lists to which a patch may only add; what is there belongs to the contract. */
 const appendOnly = ['env', 'volumes', 'volumeMounts'];
 
-/** Applies the patches of a class to its objects, each strictly and as a whole. The rules of each object run again. */
+/** Asked of every patched object, before the rules that it has. */
+const patchedRules = [...schemaRules, ...identityRules];
+
+/**
+ * Applies the patches of a class to its objects, each strictly and as a whole. After each the whole object is checked against the schema of
+ * its kind, and its rules run again.
+ */
 export function applyClassPatches(at: string, patches: readonly ClassPatch[], targets: readonly PatchTarget[]): void {
   patches.forEach((patch, index) => {
     const where = `${at}/patches[${index}]`;
     const { kind, resource } = targetOf(where, patch.target, targets);
     const before = resource.manifest();
     for (const operation of patch.operations as readonly PatchOperation[]) checkOperation(where, kind, before, operation);
-    resource.patch(patch.operations);
+    resource.patch(patch.operations, `${where} of ${kind}`, patchedRules);
   });
 }
 

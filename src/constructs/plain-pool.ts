@@ -7,6 +7,7 @@ import { applyClassPatches } from './class-patches.js';
 import { isolationTargets, PoolIsolation } from './pool-isolation.js';
 import { Resource } from './resource.js';
 import { identityRules } from './rules/names.js';
+import { podRules } from './rules/pod.js';
 import { poolRules } from './rules/pool.js';
 import { secretShapes } from './secret-shape.js';
 import type { SecretShape } from './secret-shape.js';
@@ -49,7 +50,7 @@ export class PlainPool extends Construct {
           template: supervisorPod(poolClass, facts),
         },
       },
-      [...identityRules, ...poolRules],
+      [...identityRules, ...podRules, ...poolRules],
     );
     this.secrets = secretShapes(poolClass, facts);
     applyClassPatches(

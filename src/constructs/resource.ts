@@ -62,9 +62,13 @@ export class Resource extends ApiObject {
     this.patch(operations.map((operation) => operation._toJson() as PatchOperation));
   }
 
-  /** As {@link addJsonPatch}, on plain operations. All rules run again; a patch that breaks one is not applied. */
-  patch(operations: readonly PatchOperation[]): void {
-    enforce(this.#at, this.#rules, applyPatch(this.#at, this.manifest(), operations));
+  /**
+   * As {@link addJsonPatch}, on plain operations. All rules run again, after `rules`; a patch that breaks one is not applied.
+   *
+   * @param at - what errors are about; the construct path by default
+   */
+  patch(operations: readonly PatchOperation[], at = this.#at, rules: readonly Rule<Manifest>[] = []): void {
+    enforce(at, [...rules, ...this.#rules], applyPatch(at, this.manifest(), operations));
     this.#operations.push(...operations);
   }
 

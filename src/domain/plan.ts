@@ -1,6 +1,6 @@
 import type { Agent, ProviderKind, RuntimePoolClassSpec, Task, WorkspaceIntent } from '../api/index.js';
 import type { Finding } from '../lib/errors.js';
-import { isPinnedImage, isUnbuiltImage } from '../lib/kubernetes-names.js';
+import { isPinnedImage, isUnbuiltImage } from '../lib/image-reference.js';
 import { resolveBinding } from './binding.js';
 import type { WorkspaceBinding } from './binding.js';
 import { approvalPolicyDigest, mcpConfigurationDigest, toolPolicyDigest } from './digests.js';

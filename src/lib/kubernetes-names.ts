@@ -4,7 +4,6 @@ const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$/;
 const keyName = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const pinnedImage = /^[^\s@]+@sha256:[a-f0-9]{64}$/;
 
 /** At most 63 characters: a namespace, a container, a Service. */
 export const isDnsLabel = (text: string): boolean => dnsLabel.test(text);
@@ -20,9 +19,3 @@ export function isQualifiedName(text: string): boolean {
   const slash = text.indexOf('/');
   return (slash < 0 || isDnsSubdomain(text.slice(0, slash))) && keyName.test(text.slice(slash + 1));
 }
-
-/** `<name>@sha256:<digest>`; a tag can move. */
-export const isPinnedImage = (text: string): boolean => pinnedImage.test(text);
-
-/** Pinned by a digest of zeros, which stands for an image that was not built. */
-export const isUnbuiltImage = (text: string): boolean => /@sha256:0{64}$/.test(text);

@@ -7,6 +7,7 @@ import { apiServiceName, probePort } from '../constructs/install/controller-inst
 import { CodedError } from '../lib/errors.js';
 import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
+import { isPinnedImage, pinnedImageForm } from '../lib/image-reference.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { readYaml } from './yaml-read.js';
 
@@ -195,6 +196,7 @@ function checkTogether(platform: Platform, file: string): void {
     throw new PlatformError('platform-invalid', { at: file, field, found, allowed });
   };
   const { namespaces, classes } = platform;
+  if (!isPinnedImage(platform.controller.image)) refuse('controller.image', platform.controller.image, pinnedImageForm);
   if ([namespaces.controller, ...namespaces.tasks].includes(namespaces.runtime)) {
     refuse('namespaces.runtime', namespaces.runtime, 'a namespace that holds neither the controller nor Tasks');
   }

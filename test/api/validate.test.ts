@@ -48,7 +48,7 @@ describe('the violation of', () => {
         field: 'spec.execution.workspace.reusPolicy',
         found: 'none',
         allowed:
-          'no such field; spec.execution.workspace has classRef, enabled, provider, templateRef, reusePolicy, cleanupPolicy, workspaceSlot, onDetach, boot, poolRef, snapshot and hibernation',
+          'no such field (did you mean reusePolicy?); spec.execution.workspace has classRef, enabled, provider, templateRef, reusePolicy, cleanupPolicy, workspaceSlot, onDetach, boot, poolRef, snapshot and hibernation',
         rule: 'unknown-field',
       },
     ]);

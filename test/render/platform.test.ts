@@ -23,6 +23,11 @@ describe('a platform is refused, with the file and the field, when', () => {
       file.replace(/@sha256:c0dec0de\w*/, ':latest'),
       /classes.codex-standard.runtime.image: found "registry.example\/orka-workspaces\/acp-codex:latest"/,
     ],
+    [
+      'the image of the controller is no reference',
+      file.replace(/image: (registry\S*controller@)/, 'image: https://$1'),
+      /controller.image: found "https:.*", allowed: <host>/,
+    ],
     ['the version is another one', file.replace('version: 1', 'version: 2'), /version: found 2/],
     ['a class is missing its runtime', file.replace(/ {4}runtime:[\s\S]*$/, ''), /classes.codex-standard.runtime: found nothing/],
     [

@@ -94,6 +94,7 @@ export function ruleCases(image: string): readonly RuleCase[] {
     objects: managed(name, networkPolicy),
     seen: { how: 'no-policy', template: name },
   });
+  const scratch: JsonObject = { volumes: [{ name: 'a', emptyDir: {} }] };
   const longName = `long-${'n'.repeat(235)}`;
 
   return [
@@ -252,6 +253,102 @@ export function ruleCases(image: string): readonly RuleCase[] {
       what: 'dnsPolicy None without name servers',
       objects: [box('word-dns', { dnsPolicy: 'None' })],
       seen: notReady(/spec\.dnsConfig: Required value/),
+    },
+    {
+      rule: 'pod/volumes',
+      what: 'a volume whose name has upper case',
+      objects: [box('volume-name', { volumes: [{ name: 'Bad_Name', emptyDir: {} }] })],
+      seen: notReady(/volumes\[0\]\.name: Invalid value/),
+    },
+    {
+      rule: 'pod/mount-options',
+      what: 'mounts that reach the node, of a container that is not privileged',
+      objects: [
+        box('propagation', scratch, { volumeMounts: [{ name: 'a', mountPath: '/a', mountPropagation: 'Bidirectional' }] }),
+      ],
+      seen: notReady(/Bidirectional mount propagation/),
+    },
+    {
+      rule: 'pod/mount-options',
+      what: 'a path out of its volume',
+      objects: [box('sub-path', scratch, { volumeMounts: [{ name: 'a', mountPath: '/a', subPath: '../b' }] })],
+      seen: notReady(/must not contain/),
+    },
+    {
+      rule: 'pod/probe-numbers',
+      what: 'a period below 0',
+      objects: [box('probe', {}, { livenessProbe: { exec: { command: ['true'] }, periodSeconds: -1 } })],
+      seen: notReady(/periodSeconds: Invalid value/),
+    },
+    {
+      rule: 'pod/node-selector',
+      what: 'a label of nodes with a space',
+      objects: [box('node-selector', { nodeSelector: { a: 'b c' } })],
+      seen: notReady(/nodeSelector: Invalid value/),
+    },
+    {
+      rule: 'pod/priority-class',
+      what: 'a priority class whose name has upper case',
+      objects: [box('priority-class', { priorityClassName: 'Not_A_Name' })],
+      seen: notReady(/Not_A_Name/),
+    },
+    {
+      rule: 'pod/words',
+      what: 'a preemptionPolicy that is none',
+      objects: [box('preemption', { preemptionPolicy: 'Sometimes' })],
+      seen: notReady(/Sometimes/),
+    },
+    {
+      rule: 'pod/tolerations',
+      what: 'a toleration without a key that does not tolerate all',
+      objects: [box('tolerations', { tolerations: [{ operator: 'Equal' }] })],
+      seen: notReady(/operator must be Exists/),
+    },
+    {
+      rule: 'pod/tolerations',
+      what: 'seconds of a toleration that evicts nobody',
+      objects: [box('toleration-seconds', { tolerations: [{ operator: 'Exists', tolerationSeconds: 5 }] })],
+      seen: notReady(/effect must be 'NoExecute'/),
+    },
+    {
+      rule: 'pod/node-affinity',
+      what: 'an operator of a node affinity that is none',
+      objects: [
+        box('node-affinity', {
+          affinity: {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: {
+                nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'Near' }] }],
+              },
+            },
+          },
+        }),
+      ],
+      seen: notReady(/not a valid selector operator/),
+    },
+    {
+      rule: 'pod/pod-affinity',
+      what: 'a weight of 0',
+      objects: [
+        box('pod-affinity', {
+          affinity: {
+            podAffinity: {
+              preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 0, podAffinityTerm: { topologyKey: 'a' } }],
+            },
+          },
+        }),
+      ],
+      seen: notReady(/must be in the range 1-100/),
+    },
+    {
+      rule: 'pod/topology-spread',
+      what: 'a skew of 0',
+      objects: [
+        box('spread', {
+          topologySpreadConstraints: [{ maxSkew: 0, topologyKey: 'a', whenUnsatisfiable: 'DoNotSchedule' }],
+        }),
+      ],
+      seen: notReady(/must be greater than zero/),
     },
     {
       rule: 'pod/volumes',

@@ -40,12 +40,20 @@ export const identityRules: readonly Rule<Manifest>[] = [
   },
 ];
 
-const qualifiedName = 'a qualified name: an optional DNS prefix and "/", then at most 63 letters, digits, "-", "_", "."';
+/** What a key of a label may be. */
+export const qualifiedName = 'a qualified name: an optional DNS prefix and "/", then at most 63 letters, digits, "-", "_", "."';
+
+/** All annotations of an object together. */
+const annotationBytes = 256 * 1024;
 
 /** The first annotation that Kubernetes does not accept. Upper case in a prefix is fine there, unlike in a label. */
 export function badAnnotation(annotations: Readonly<Record<string, string>> | undefined, field: string): Broken | undefined {
   const key = Object.keys(annotations ?? {}).find((name) => !isQualifiedName(name.toLowerCase()));
-  return key === undefined ? undefined : { field, found: key, allowed: qualifiedName };
+  if (key !== undefined) return { field, found: key, allowed: qualifiedName };
+  const bytes = Object.entries(annotations ?? {}).reduce((sum, [name, text]) => sum + Buffer.byteLength(name + text), 0);
+  return bytes <= annotationBytes
+    ? undefined
+    : { field, found: `${bytes} bytes`, allowed: `at most ${annotationBytes} bytes in all annotations of an object` };
 }
 
 /** The first label that Kubernetes does not accept. */
@@ -60,6 +68,35 @@ export function badLabel(labels: Readonly<Record<string, string>> | undefined, f
       };
   }
   return undefined;
+}
+
+/** A label selector as it may have been written. */
+interface LooseSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
+/** What a label selector has that Kubernetes does not accept. */
+export function badSelector(selector: LooseSelector | undefined, field: string): Broken | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
+  const label = Object.entries(matchLabels).find(([key, value]) => !isQualifiedName(key) || !isLabelValue(value));
+  if (label) return { field: `${field}.matchLabels`, found: label.join('='), allowed: 'labels as Kubernetes has them' };
+  const expression = matchExpressions.find(({ key, operator, values = [] }) => {
+    const valued = ['In', 'NotIn'].includes(operator);
+    const known = valued || ['Exists', 'DoesNotExist'].includes(operator);
+    return !known || !isQualifiedName(key) || valued !== values.length > 0 || !values.every(isLabelValue);
+  });
+  return (
+    expression && {
+      field: `${field}.matchExpressions`,
+      found: expression,
+      allowed: 'In and NotIn with values, Exists and DoesNotExist without',
+    }
+  );
 }
 
 /** The first of the texts that stands a second time. */

@@ -1,8 +1,7 @@
 import type { Manifest } from '../../api/index.js';
 import { isCidr, isWithin } from '../../lib/cidr.js';
-import { isLabelValue, isQualifiedName } from '../../lib/kubernetes-names.js';
-import type { LabelSelector, NetworkPolicyPeer } from '../network-policy.js';
-import { identityRules, isPortName } from './names.js';
+import type { NetworkPolicyPeer } from '../network-policy.js';
+import { badSelector, identityRules, isPortName } from './names.js';
 import type { Broken, Rule } from './rule.js';
 
 interface LooseRule {
@@ -127,24 +126,6 @@ export const trafficRules = (traffic: Traffic): readonly Rule<Manifest>[] => [
 function isPort(port: number | string): boolean {
   if (typeof port === 'number') return Number.isInteger(port) && port >= 1 && port <= 65535;
   return isPortName(port);
-}
-
-function badSelector(selector: LabelSelector | undefined, field: string): Broken | undefined {
-  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
-  const label = Object.entries(matchLabels).find(([key, value]) => !isQualifiedName(key) || !isLabelValue(value));
-  if (label) return { field: `${field}.matchLabels`, found: label.join('='), allowed: 'labels as Kubernetes has them' };
-  const expression = matchExpressions.find(({ key, operator, values = [] }) => {
-    const valued = ['In', 'NotIn'].includes(operator);
-    const known = valued || ['Exists', 'DoesNotExist'].includes(operator);
-    return !known || !isQualifiedName(key) || valued !== values.length > 0 || !values.every(isLabelValue);
-  });
-  return (
-    expression && {
-      field: `${field}.matchExpressions`,
-      found: expression,
-      allowed: 'In and NotIn with values, Exists and DoesNotExist without',
-    }
-  );
 }
 
 export const networkPolicyRules: readonly Rule<Manifest>[] = [

@@ -1,8 +1,11 @@
 import { patterns, runtimePoolClassKind, runtimePoolKind, validate } from '../../api/index.js';
 import type { Kind, Manifest, RuntimePoolClassSpec } from '../../api/index.js';
+import { isPinnedImage, isUnbuiltImage, pinnedImageForm } from '../../lib/image-reference.js';
+import { quantityValue } from '../../lib/quantity.js';
 import { badLabel } from './names.js';
+import { firstOf } from './pod-parts.js';
+import { badToleration } from './pod-scheduling.js';
 import type { Broken, Rule } from './rule.js';
-import { isUnbuiltImage } from '../../lib/kubernetes-names.js';
 
 /** An object of ours must be what its schema says, CEL rules included; the API server would say the same, later. */
 function valid(id: string, kind: Kind<unknown>): Rule<Manifest> {
@@ -32,8 +35,29 @@ function serviceUrl(field: string, url: string, namespace: string): Broken | und
     : { field, found: url, allowed: `http(s)://<service>.${namespace}.svc, with a port and a plain path at most` };
 }
 
+const badAmount = (amount: string | number, field: string): Broken | undefined =>
+  (quantityValue(amount) ?? 0n) > 0n
+    ? undefined
+    : { field, found: amount, allowed: 'a positive quantity such as 250m, 4Gi or 2' };
+
 /** Rules about the settings of a class that a schema cannot say. Source: workload.md §3.1, §3.8. */
 export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
+  {
+    id: 'class/image-reference',
+    kind: 'provider',
+    because: 'no container runtime can pull any other, and a tag can move after review',
+    source: 'workload.md §2.7',
+    check: ({ runtime: { image } }) =>
+      isPinnedImage(image) ? undefined : { field: 'spec.runtime.image', found: image, allowed: pinnedImageForm },
+  },
+  {
+    id: 'class/tolerations',
+    kind: 'provider',
+    because: 'the API server refuses the Pod',
+    source: 'Kubernetes tolerations',
+    check: ({ pod }) =>
+      firstOf(pod.placement.tolerations, (one, index) => badToleration(one, `spec.pod.placement.tolerations[${index}]`)),
+  },
   {
     id: 'class/image',
     kind: 'policy',
@@ -42,6 +66,38 @@ export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
     check: ({ runtime: { image } }) =>
       isUnbuiltImage(image)
         ? { field: 'spec.runtime.image', found: image, allowed: 'the digest of an image that exists' }
+        : undefined,
+  },
+  {
+    id: 'class/amounts',
+    kind: 'provider',
+    because: 'the API server refuses the Pod',
+    source: 'Kubernetes quantities',
+    check: ({ pod: { volumes, resources } }) =>
+      firstOf(Object.entries(volumes), ([name, size]) => badAmount(size, `spec.pod.volumes.${name}`)) ??
+      firstOf(['cpu', 'memory', 'ephemeral-storage'] as const, (name) => {
+        const [request, limit] = [resources.requests[name], resources.limits[name]];
+        return (
+          badAmount(request, `spec.pod.resources.requests.${name}`) ??
+          badAmount(limit, `spec.pod.resources.limits.${name}`) ??
+          ((quantityValue(request) ?? 0n) <= (quantityValue(limit) ?? 0n)
+            ? undefined
+            : { field: `spec.pod.resources.limits.${name}`, found: limit, allowed: `at least the request, ${request}` })
+        );
+      }),
+  },
+  {
+    id: 'class/token-key',
+    kind: 'provider',
+    because: 'a Secret cannot have such a key',
+    source: 'Kubernetes Secrets',
+    check: ({ providerProxy: { tokenSecretRef } }) =>
+      tokenSecretRef.key === '.' || tokenSecretRef.key.startsWith('..')
+        ? {
+            field: 'spec.providerProxy.tokenSecretRef.key',
+            found: tokenSecretRef.key,
+            allowed: 'a key that does not begin with ".."',
+          }
         : undefined,
   },
   {

@@ -2,49 +2,30 @@ import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
 import type { Manifest } from '../../api/index.js';
 import { isDnsLabel } from '../../lib/kubernetes-names.js';
 import { quantityValue } from '../../lib/quantity.js';
-import type { PodTemplate, VolumeClaimTemplate } from '../pod.js';
+import type { VolumeClaimTemplate } from '../pod.js';
 import { badAnnotation, badLabel, firstTwice, isPortName } from './names.js';
+import { containersOf, firstContainer, firstOf, podTemplate, templateField } from './pod-parts.js';
+import type { PlacedContainer } from './pod-parts.js';
+import { schedulingRules } from './pod-scheduling.js';
 import type { Broken, Rule } from './rule.js';
 
-const at = 'spec.podTemplate';
-
 interface Blueprint {
-  readonly podTemplate: PodTemplate;
   readonly volumeClaimTemplates?: readonly VolumeClaimTemplate[];
   readonly volumeClaimTemplatesPolicy?: string;
 }
 const specOf = (object: Manifest): Blueprint => object['spec'] as unknown as Blueprint;
-const podTemplate = (object: Manifest): PodTemplate => specOf(object).podTemplate;
-
-interface Placed {
-  readonly field: string;
-  readonly container: V1Container;
-}
-
-/** All containers of a Pod with their places. */
-function containersOf(spec: V1PodSpec): readonly Placed[] {
-  const placed = (list: readonly V1Container[] | undefined, name: string): readonly Placed[] =>
-    (list ?? []).map((container, index) => ({ field: `${at}.spec.${name}[${index}]`, container }));
-  return [...placed(spec.initContainers, 'initContainers'), ...placed(spec.containers, 'containers')];
-}
-
-function firstContainer(object: Manifest, check: (placed: Placed) => Broken | undefined): Broken | undefined {
-  for (const placed of containersOf(podTemplate(object).spec)) {
-    const broken = check(placed);
-    if (broken) return broken;
-  }
-  return undefined;
-}
 
 const reserved = /^(?:(?:extensions\.)?agents\.x-k8s\.io\/|opentelemetry\.io\/trace-context$)/;
 
 /** Fields that a server of 1.34 does not know, or knows behind a gate that is closed by default. */
-function dropped(spec: V1PodSpec): { readonly field: string; readonly found: unknown } | undefined {
+function dropped(object: Manifest): { readonly field: string; readonly found: unknown } | undefined {
+  const { spec } = podTemplate(object);
+  const at = templateField(object);
   const ofPod = ['evictionResponders', 'hostnameOverride', 'schedulingGroup'].map((field) => ({
     field: `${at}.spec.${field}`,
     found: (spec as unknown as Readonly<Record<string, unknown>>)[field],
   }));
-  const ofContainers = containersOf(spec).flatMap(({ field, container }) => {
+  const ofContainers = containersOf(object).flatMap(({ field, container }) => {
     const { lifecycle, restartPolicyRules, env } = container as NewContainer;
     return [
       { field: `${field}.lifecycle.stopSignal`, found: lifecycle?.stopSignal },
@@ -79,6 +60,9 @@ const words = {
   restartPolicy: ['Always', 'OnFailure', 'Never'],
   imagePullPolicy: ['Always', 'IfNotPresent', 'Never'],
   dnsPolicy: ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'],
+  preemptionPolicy: ['Never', 'PreemptLowerPriority'],
+  mountPropagation: ['Bidirectional', 'HostToContainer', 'None'],
+  recursiveReadOnly: ['Disabled', 'Enabled', 'IfPossible'],
   accessModes: ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'],
 } as const;
 
@@ -164,7 +148,7 @@ export const podRules: readonly Rule<Manifest>[] = [
     check: (object) =>
       podTemplate(object).spec.containers.length > 0
         ? undefined
-        : { field: `${at}.spec.containers`, found: [], allowed: 'at least one container' },
+        : { field: `${templateField(object)}.spec.containers`, found: [], allowed: 'at least one container' },
   },
   {
     id: 'pod/container-names',
@@ -172,11 +156,11 @@ export const podRules: readonly Rule<Manifest>[] = [
     because: 'the API accepts other names and one name for an init container and a container; the Pod is refused later',
     source: 'provider.md §1.7',
     check: (object) => {
-      const names = containersOf(podTemplate(object).spec).map(({ container }) => container.name);
+      const names = containersOf(object).map(({ container }) => container.name);
       const bad = names.find((name) => !isDnsLabel(name)) ?? firstTwice(names);
       return bad === undefined
         ? undefined
-        : { field: `${at}.spec.containers`, found: bad, allowed: 'one name for each container, a DNS label' };
+        : { field: `${templateField(object)}.spec.containers`, found: bad, allowed: 'one name for each container, a DNS label' };
     },
   },
   {
@@ -233,13 +217,14 @@ export const podRules: readonly Rule<Manifest>[] = [
       const { spec } = podTemplate(object);
       if (spec.dnsPolicy === 'None' && (spec.dnsConfig?.nameservers ?? []).length === 0)
         return {
-          field: `${at}.spec.dnsConfig`,
+          field: `${templateField(object)}.spec.dnsConfig`,
           found: spec.dnsConfig,
           allowed: 'at least one name server beside dnsPolicy None',
         };
       return (
-        badWord('restartPolicy', spec.restartPolicy, `${at}.spec`) ??
-        badWord('dnsPolicy', spec.dnsPolicy, `${at}.spec`) ??
+        badWord('restartPolicy', spec.restartPolicy, `${templateField(object)}.spec`) ??
+        badWord('dnsPolicy', spec.dnsPolicy, `${templateField(object)}.spec`) ??
+        badWord('preemptionPolicy', spec.preemptionPolicy, `${templateField(object)}.spec`) ??
         firstContainer(object, ({ field, container }) => badWord('imagePullPolicy', container.imagePullPolicy, field))
       );
     },
@@ -250,11 +235,17 @@ export const podRules: readonly Rule<Manifest>[] = [
     because: 'a volume without a source becomes an empty folder without a word, and one with two is refused with the Pod',
     source: 'provider.md §1.7',
     check: (object) => {
-      for (const [index, volume] of (podTemplate(object).spec.volumes ?? []).entries()) {
+      const { volumes = [] } = podTemplate(object).spec;
+      const field = `${templateField(object)}.spec.volumes`;
+      const twice = firstTwice(volumes.map(({ name }) => name));
+      if (twice !== undefined) return { field, found: twice, allowed: 'each name once' };
+      return firstOf(volumes, (volume, index) => {
         const sources = Object.keys(volume).filter((name) => name !== 'name');
-        if (sources.length !== 1) return { field: `${at}.spec.volumes[${index}]`, found: sources, allowed: 'one source' };
-      }
-      return undefined;
+        if (sources.length !== 1) return { field: `${field}[${index}]`, found: sources, allowed: 'one source' };
+        return isDnsLabel(volume.name)
+          ? undefined
+          : { field: `${field}[${index}].name`, found: volume.name, allowed: 'a DNS label of at most 63 characters' };
+      });
     },
   },
   {
@@ -274,6 +265,26 @@ export const podRules: readonly Rule<Manifest>[] = [
         );
       });
     },
+  },
+  {
+    id: 'pod/mount-options',
+    kind: 'provider',
+    because: 'the API accepts any word, path and combination; the Pod is refused later',
+    source: 'provider.md §1.7',
+    check: (object) => firstContainer(object, badMounts),
+  },
+  {
+    id: 'pod/probe-numbers',
+    kind: 'provider',
+    because: 'the API accepts any number; the Pod is refused later',
+    source: 'provider.md §1.7',
+    check: (object) =>
+      firstContainer(object, ({ field, container }) =>
+        firstOf(['startupProbe', 'readinessProbe', 'livenessProbe'] as const, (probe) => {
+          const name = probeNumbers.find((one) => (container[probe]?.[one] ?? 0) < 0);
+          return name && { field: `${field}.${probe}.${name}`, found: container[probe]?.[name], allowed: 'a number from 0' };
+        }),
+      ),
   },
   {
     id: 'pod/resources',
@@ -303,14 +314,14 @@ export const podRules: readonly Rule<Manifest>[] = [
     kind: 'provider',
     because: 'labels of a template are checked only when the Pod is created: the claim then stays ReconcilerError',
     source: 'provider.md §1.7',
-    check: (object) => badLabel(podTemplate(object).metadata?.labels, `${at}.metadata.labels`),
+    check: (object) => badLabel(podTemplate(object).metadata?.labels, `${templateField(object)}.metadata.labels`),
   },
   {
     id: 'pod/annotations',
     kind: 'provider',
     because: 'keys of annotations are checked only when the Pod is created: the claim then stays ReconcilerError',
     source: 'provider.md §1.7',
-    check: (object) => badAnnotation(podTemplate(object).metadata?.annotations, `${at}.metadata.annotations`),
+    check: (object) => badAnnotation(podTemplate(object).metadata?.annotations, `${templateField(object)}.metadata.annotations`),
   },
   {
     id: 'pod/reserved-keys',
@@ -323,7 +334,11 @@ export const podRules: readonly Rule<Manifest>[] = [
       const key = [...Object.keys(labels ?? {}), ...Object.keys(annotations ?? {})].find((name) => reserved.test(name));
       return key === undefined
         ? undefined
-        : { field: `${at}.metadata`, found: key, allowed: 'keys outside agents.x-k8s.io and extensions.agents.x-k8s.io' };
+        : {
+            field: `${templateField(object)}.metadata`,
+            found: key,
+            allowed: 'keys outside agents.x-k8s.io and extensions.agents.x-k8s.io',
+          };
     },
   },
   {
@@ -334,13 +349,45 @@ export const podRules: readonly Rule<Manifest>[] = [
     source: 'provider.md §0 item 14',
     unless: 'the API server is newer than 1.34, or its feature gate is open',
     check: (object) => {
-      const lost = dropped(podTemplate(object).spec);
+      const lost = dropped(object);
       return lost && { ...lost, allowed: 'nothing, before the API server knows the field' };
     },
   },
+  ...schedulingRules,
   claimNamesRule,
   claimSpecRule,
 ];
+
+const probeNumbers = ['failureThreshold', 'initialDelaySeconds', 'periodSeconds', 'successThreshold', 'timeoutSeconds'] as const;
+
+/** A path below its volume. */
+const isDescending = (path: string): boolean => !path.startsWith('/') && !path.split('/').includes('..');
+
+/** Rules of the API server for the mounts of a container. */
+function badMounts({ field, container }: PlacedContainer): Broken | undefined {
+  const mounts = container.volumeMounts ?? [];
+  const twice = firstTwice(mounts.map(({ mountPath }) => mountPath));
+  if (twice !== undefined) return { field: `${field}.volumeMounts`, found: twice, allowed: 'each mountPath once' };
+  return firstOf(mounts, (mount, index) => {
+    const at = `${field}.volumeMounts[${index}]`;
+    const { mountPath, mountPropagation, readOnly, recursiveReadOnly = 'Disabled', subPath = '', subPathExpr = '' } = mount;
+    if (mountPath === '') return { field: `${at}.mountPath`, found: mountPath, allowed: 'a path' };
+    const word = badWord('mountPropagation', mountPropagation, at) ?? badWord('recursiveReadOnly', recursiveReadOnly, at);
+    if (word) return word;
+    if (mountPropagation === 'Bidirectional' && container.securityContext?.privileged !== true)
+      return { field: `${at}.mountPropagation`, found: mountPropagation, allowed: 'None or HostToContainer, unless privileged' };
+    if (recursiveReadOnly !== 'Disabled' && !(readOnly === true && (mountPropagation ?? 'None') === 'None'))
+      return {
+        field: `${at}.recursiveReadOnly`,
+        found: recursiveReadOnly,
+        allowed: 'Disabled, unless readOnly and not propagated',
+      };
+    if (subPath !== '' && subPathExpr !== '')
+      return { field: `${at}.subPathExpr`, found: subPathExpr, allowed: 'subPath or subPathExpr' };
+    const bad = [subPath, subPathExpr].find((path) => !isDescending(path));
+    return bad === undefined ? undefined : { field: `${at}.subPath`, found: bad, allowed: 'a relative path without ".."' };
+  });
+}
 
 const harmlessCapabilities = new Set(
   'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(' '),
@@ -368,19 +415,31 @@ export const podPolicies: readonly Rule<Manifest>[] = [
       // The provider closes it for what templates make, and only there.
       const open = object.kind === 'Sandbox' ? automountServiceAccountToken !== false : automountServiceAccountToken === true;
       if (open)
-        return { field: `${at}.spec.automountServiceAccountToken`, found: automountServiceAccountToken, allowed: 'false' };
+        return {
+          field: `${templateField(object)}.spec.automountServiceAccountToken`,
+          found: automountServiceAccountToken,
+          allowed: 'false',
+        };
       const projected = volumes?.find(tokenSource);
-      return projected && { field: `${at}.spec.volumes`, found: projected.name, allowed: 'no projected token' };
+      return (
+        projected && { field: `${templateField(object)}.spec.volumes`, found: projected.name, allowed: 'no projected token' }
+      );
     },
   ),
   podPolicy('host-namespaces', 'namespaces of the node undo the isolation', baseline, (object) => {
     const { spec } = podTemplate(object);
     const shared = (['hostNetwork', 'hostPID', 'hostIPC'] as const).find((name) => spec[name] === true);
-    return shared && { field: `${at}.spec.${shared}`, found: true, allowed: 'false' };
+    return shared && { field: `${templateField(object)}.spec.${shared}`, found: true, allowed: 'false' };
   }),
   podPolicy('host-path', 'a folder of the node is open to what runs in the sandbox', baseline, (object) => {
     const volume = podTemplate(object).spec.volumes?.find(({ hostPath }) => hostPath);
-    return volume && { field: `${at}.spec.volumes`, found: volume.name, allowed: 'volumes that are not folders of the node' };
+    return (
+      volume && {
+        field: `${templateField(object)}.spec.volumes`,
+        found: volume.name,
+        allowed: 'volumes that are not folders of the node',
+      }
+    );
   }),
   podPolicy('host-ports', 'a port of the node is reached past every NetworkPolicy', baseline, (object) =>
     firstContainer(object, ({ field, container: { ports } }) => {
@@ -412,10 +471,12 @@ export const podPolicies: readonly Rule<Manifest>[] = [
   podPolicy('unconfined', 'the filters of the container runtime are the least', baseline, (object) => {
     const { securityContext } = podTemplate(object).spec;
     const sysctl = securityContext?.sysctls?.find(({ name }) => !harmlessSysctls.test(name));
-    if (sysctl) return { field: `${at}.spec.securityContext.sysctls`, found: sysctl.name, allowed: 'safe sysctls' };
+    if (sysctl)
+      return { field: `${templateField(object)}.spec.securityContext.sysctls`, found: sysctl.name, allowed: 'safe sysctls' };
     const isOpen = (context: V1PodSpec['securityContext'] | V1Container['securityContext']): boolean =>
       context?.seccompProfile?.type === 'Unconfined' || context?.appArmorProfile?.type === 'Unconfined';
-    if (isOpen(securityContext)) return { field: `${at}.spec.securityContext`, found: 'Unconfined', allowed: 'RuntimeDefault' };
+    if (isOpen(securityContext))
+      return { field: `${templateField(object)}.spec.securityContext`, found: 'Unconfined', allowed: 'RuntimeDefault' };
     return firstContainer(object, ({ field, container }) =>
       isOpen(container.securityContext) || container.securityContext?.procMount === 'Unmasked'
         ? { field: `${field}.securityContext`, found: container.securityContext, allowed: 'RuntimeDefault and procMount Default' }

@@ -1,9 +1,11 @@
 import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
 import type { Manifest } from '../../api/index.js';
-import { isPinnedImage } from '../../lib/kubernetes-names.js';
+import { isPinnedImage, pinnedImageForm } from '../../lib/image-reference.js';
+import { isDnsSubdomain } from '../../lib/kubernetes-names.js';
 import { quantityValue } from '../../lib/quantity.js';
 import type { PodTemplate } from '../pod.js';
 import { badLabel, firstTwice } from './names.js';
+import { templateField } from './pod-parts.js';
 import type { Broken, Rule } from './rule.js';
 
 interface WorkloadSpec {
@@ -18,7 +20,11 @@ const workload = (object: Manifest): WorkloadSpec => object['spec'] as unknown a
 const templateOf = (object: Manifest): PodTemplate | undefined => workload(object).podTemplate ?? workload(object).template;
 const podSpec = (object: Manifest): V1PodSpec => templateOf(object)?.spec ?? { containers: [] };
 
-/** A rule about the Pod of a pool, wherever its template stands. */
+/** The place of a field of a Pod template or its spec in an object. */
+const placed = (object: Manifest, field: string): string =>
+  `${templateField(object)}.${/^(?:spec|metadata)\b/.test(field) ? field : `spec.${field}`}`;
+
+/** A rule about the Pod of a pool, wherever its template stands; `check` names fields from the Pod's spec. */
 function podRule(
   id: string,
   because: string,
@@ -29,7 +35,10 @@ function podRule(
     kind: 'policy',
     because,
     source: 'workload.md §3.4',
-    check: (object) => check(podSpec(object), podSpec(object).containers[0], object),
+    check: (object) => {
+      const broken = check(podSpec(object), podSpec(object).containers[0], object);
+      return broken && { ...broken, field: placed(object, broken.field ?? '') };
+    },
   };
 }
 
@@ -107,7 +116,7 @@ export const poolRules: readonly Rule<Manifest>[] = [
   podRule('pinned-image', 'a tag can move after review', (_spec, runtime) =>
     isPinnedImage(runtime?.image ?? '')
       ? undefined
-      : { field: 'containers[0].image', found: runtime?.image, allowed: 'an image pinned by digest' },
+      : { field: 'containers[0].image', found: runtime?.image, allowed: `an image pinned by digest: ${pinnedImageForm}` },
   ),
   podRule(
     'no-token',
@@ -156,7 +165,12 @@ export const poolRules: readonly Rule<Manifest>[] = [
       const secrets = object.kind === 'Deployment' ? ['pool-auth', 'provider-capability'] : [];
       const isSecret = (volume: V1Volume) => Object.keys(volume).sort().join() === 'name,secret' && secrets.includes(volume.name);
       const bad = volumes.find((volume) => !isScratch(volume) && !isSecret(volume));
-      if (bad) return { field: 'volumes', found: bad, allowed: 'emptyDir with a positive sizeLimit, and nothing beside it' };
+      if (bad)
+        return {
+          field: 'volumes',
+          found: bad,
+          allowed: 'emptyDir with a positive sizeLimit, on disk or in Memory, and nothing beside it',
+        };
       const twice = firstTwice(volumes.map(({ name }) => name));
       return twice === undefined ? undefined : { field: 'volumes', found: twice, allowed: 'each name once' };
     },
@@ -188,6 +202,10 @@ export const poolRules: readonly Rule<Manifest>[] = [
       return twice === undefined ? undefined : { field: 'containers[0].env', found: twice, allowed: 'each name once' };
     },
   ),
+  podRule('pull-secrets', 'a Secret of any other name cannot exist', ({ imagePullSecrets = [] }) => {
+    const bad = imagePullSecrets.find(({ name = '' }) => !isDnsSubdomain(name));
+    return bad && { field: 'imagePullSecrets', found: bad, allowed: 'names of Secrets' };
+  }),
   podRule('limits', 'a session without limits can starve the node', (_spec, runtime) => {
     const { limits = {}, requests = {} } = runtime?.resources ?? {};
     const amount = (text: unknown) => (typeof text === 'string' ? quantityValue(text) : undefined) ?? 0n;
@@ -207,7 +225,7 @@ export const poolRules: readonly Rule<Manifest>[] = [
     return bad === undefined
       ? undefined
       : {
-          field: 'template.metadata.annotations',
+          field: 'metadata.annotations',
           found: bad,
           allowed: 'annotations that neither Kubernetes, a network nor a mesh reads',
         };
@@ -217,13 +235,13 @@ export const poolRules: readonly Rule<Manifest>[] = [
     kind: 'provider',
     because: 'labels of a template are checked only when the Pod is created',
     source: 'provider.md §1.7',
-    check: (object) => badLabel(templateOf(object)?.metadata?.labels, 'template.metadata.labels'),
+    check: (object) => badLabel(templateOf(object)?.metadata?.labels, `${templateField(object)}.metadata.labels`),
   },
 ];
 
 /** An emptyDir with a size, and nothing beside it. */
 function isScratch(volume: V1Volume): boolean {
-  const { sizeLimit, medium: _medium, ...rest } = volume.emptyDir ?? {};
+  const { sizeLimit, medium = '', ...rest } = volume.emptyDir ?? {};
   const alone = Object.keys(volume).sort().join() === 'emptyDir,name' && Object.keys(rest).length === 0;
-  return alone && typeof sizeLimit === 'string' && (quantityValue(sizeLimit) ?? 0n) > 0n;
+  return alone && ['', 'Memory'].includes(medium) && typeof sizeLimit === 'string' && (quantityValue(sizeLimit) ?? 0n) > 0n;
 }
