@@ -112,7 +112,9 @@ describe('the controller may do', () => {
   test('in the whole cluster nothing but see its own namespaces', () => {
     const everywhere = grants.filter(({ namespace }) => namespace === '');
     expect(rightTexts(everywhere)).toEqual(
-      [...new Set([runtime, ...platform.namespaces.tasks])].sort().map((name) => `get namespaces ${name}`),
+      ['get', 'list', 'watch'].flatMap((verb) =>
+        [...new Set([runtime, ...platform.namespaces.tasks])].sort().map((name) => `${verb} namespaces ${name}`),
+      ),
     );
   });
 

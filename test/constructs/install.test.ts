@@ -50,8 +50,8 @@ function rights(kind: string, namespace: string | undefined, objects = installed
 }
 
 describe('the controller may', () => {
-  test('in the cluster, see that its namespaces exist', () => {
-    expect(rights('ClusterRole', undefined)).toEqual(['namespaces orka-runtimes team-a team-b: get']);
+  test('in the cluster, see that its namespaces exist and whether they are paused', () => {
+    expect(rights('ClusterRole', undefined)).toEqual(['namespaces orka-runtimes team-a team-b: get list watch']);
   });
 
   test('in its own namespace, hold the Lease, read classes and the named tokens', () => {
@@ -199,4 +199,17 @@ test('the policy, the Service and the Deployment mean the same Pods', () => {
     specOf<{ selector: { matchLabels: object } }>(ofKind('Deployment')[0]).selector.matchLabels,
   ];
   for (const selector of selectors) expect(labels).toMatchObject(selector);
+});
+
+describe('paused for the whole platform', () => {
+  test('is an annotation of the runtime namespace, and nothing else changes', () => {
+    const annotation = (objects: readonly Manifest[]) =>
+      objects.flatMap(({ kind, metadata }) =>
+        kind === 'Namespace' && metadata.annotations ? [`${metadata.name} ${JSON.stringify(metadata.annotations)}`] : [],
+      );
+    expect(annotation(installed())).toEqual([]);
+    expect(annotation(installed({ paused: true }))).toEqual(['orka-runtimes {"orka.ai/paused":"true"}']);
+    const others = (objects: readonly Manifest[]) => objects.filter(({ metadata }) => metadata.name !== 'orka-runtimes');
+    expect(others(installed({ paused: true }))).toEqual(others(installed({ paused: false })));
+  });
 });

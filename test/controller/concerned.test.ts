@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Manifest, Task } from '../../src/api/index.js';
-import { concernedBy } from '../../src/controller/concerned.js';
+import { concernedBy, openTasksIn } from '../../src/controller/concerned.js';
 import type { WatchedChange } from '../../src/controller/concerned.js';
 import { at, boundTask, created, inState, newTask, poolOf, takenTask } from '../support/controlled-task.js';
 import { agent, poolClass } from '../support/objects.js';
@@ -115,4 +115,12 @@ test('a change of what a pool is made of concerns the pool that it belongs to, a
   const concerned = of({ name: 'secrets', before: labelled('one'), after: labelled('another') });
   expect(concerned).toEqual({ tasks: [], pools: ['team-a/one', 'team-a/another'], classes: [] });
   expect(of({ name: 'pods', before: undefined, after: manifest({ kind: 'Pod', metadata: { name: 'p' } }) }).pools).toEqual([]);
+});
+
+test('a namespace that is resumed concerns its Tasks that are not over, the first of the queue first', () => {
+  const early = named(newTask(), 'early', { creationTimestamp: at(created - 60_000) });
+  const keys = openTasksIn(['team-a'], [...tasks, early], created);
+  expect(keys[0]).toBe('team-a/early');
+  expect([...keys].sort()).toEqual(['bound', 'early', 'of-another-agent', 'taken', 'unbound'].map((name) => `team-a/${name}`));
+  expect(openTasksIn(['team-b'], tasks, created)).toEqual(['team-b/elsewhere']);
 });

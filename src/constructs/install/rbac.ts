@@ -45,7 +45,8 @@ export function controllerRules({
   return [
     {
       kind: 'ClusterRole',
-      rules: [rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort())],
+      // Watched for the annotation that pauses new Tasks.
+      rules: [rule('', ['namespaces'], read, [...new Set([namespaces.runtime, ...namespaces.tasks])].sort())],
     },
     {
       kind: 'Role',

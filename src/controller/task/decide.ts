@@ -18,7 +18,7 @@ import { isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { hasPlace } from './places.js';
 import { freeSlots } from './reserve.js';
-import { neutral, waitsForPlace } from './words.js';
+import { neutral, waitsForPlace, waitsForResume } from './words.js';
 
 type TaskRule = (o: TaskObservation, now: number) => TaskDecision | undefined;
 
@@ -108,6 +108,17 @@ const late: TaskRule = (o, now) => {
   const pool = message === undefined || lifecycle === 'Serving' ? undefined : `its pool says: ${neutral(message)}`;
   const because = [pool ?? told].flatMap((text) => (text === undefined ? [] : [`; ${text}`])).join('');
   return settle('Cancelled', 'TaskTimeout', `deadline exceeded before runtime admission${because}`);
+};
+
+/** Nothing begins while new Tasks are paused: no place is taken, no pool made, no attempt started. What may have begun goes on. */
+const paused: TaskRule = (o, now) => {
+  const state = o.task.status?.execution?.state;
+  if (o.paused === undefined || (state !== undefined && state !== 'Queued')) return undefined;
+  // It has a slot of a pool that is to become quiet.
+  if (o.pool?.status?.lifecycle === 'Serving' && o.leftSession === 'reachable') return { effect: { do: 'clean-session' } };
+  if (o.paused === 'unread') return waiting(o, now);
+  const because = waitsForResume(o.task.metadata.namespace ?? '', o.paused);
+  return waiting(o, now, { because, reason: 'Paused' });
 };
 
 /** A namespace has as many Tasks as it may; whoever comes next in the order of queues goes on next. Source: dispatch.md §2.1. */
@@ -284,6 +295,7 @@ const rules: readonly TaskRule[] = [
   settled,
   restored,
   late,
+  paused,
   crowded,
   unread,
   unbound,

@@ -10,7 +10,8 @@ export interface Ending {
 }
 
 /** Why a Task waits, as its events say it. `AtCapacity` is the execution's reason too. */
-export type WaitReason = 'AtCapacity' | 'RuntimePoolUnavailable' | 'RuntimePoolClassUnavailable' | 'NamespaceTaskLimitReached';
+export type WaitReason =
+  'Paused' | 'AtCapacity' | 'RuntimePoolUnavailable' | 'RuntimePoolClassUnavailable' | 'NamespaceTaskLimitReached';
 
 /** One thing to be done for a Task. */
 export type TaskEffect =
