@@ -102,6 +102,14 @@ function tasksOf({ metadata }: Manifest, { tasks, now }: Concerning): readonly s
     .map(keyOf);
 }
 
+/** Tasks of some namespaces that are not over, in the order of their queue. */
+export function openTasksIn(namespaces: readonly string[], tasks: readonly Task[], now: number): readonly string[] {
+  return tasks
+    .filter((task) => namespaces.includes(task.metadata.namespace ?? '') && !isSettled(task))
+    .sort((a, b) => compareWaiting(waitingOf(a), waitingOf(b), now))
+    .map(keyOf);
+}
+
 /** Settled, and nothing is left of it. */
 function isDone(task: Task): boolean {
   const { runtimeSessionUID, runtimeSessionCleanupDigest } = task.status?.execution ?? {};

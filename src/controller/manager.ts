@@ -22,7 +22,7 @@ import { mergeChange } from '../lib/json.js';
 import { createClasses } from './classes.js';
 import { checkKinds } from './kinds.js';
 import type { Classes } from './classes.js';
-import { concernedBy } from './concerned.js';
+import { concernedBy, openTasksIn } from './concerned.js';
 import type { WatchedChange } from './concerned.js';
 import { createLog } from './log.js';
 import type { Log } from './log.js';
@@ -31,6 +31,7 @@ import type { Metrics } from './metrics.js';
 import type { PoolEffectName } from './pool/decision.js';
 import { createPoolReconciler } from './pool/reconcile.js';
 import { patchWatched } from './patch.js';
+import { Pauses } from './pauses.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
 import type { AttemptStep } from './task/attempt-port.js';
@@ -121,6 +122,16 @@ export async function runController(
   function lookAtPools(): void {
     if (leading) for (const pool of watched.world.pools.list()) leading.queues.pools.add(keyOf(pool));
   }
+  const pauses = new Pauses(client, {
+    ...settings,
+    onChange: (namespace, paused) => {
+      if (paused) log.info('new Tasks are paused', { namespace });
+      const concerned = namespace === settings.runtimeNamespace ? settings.taskNamespaces : [namespace];
+      const tasks = watched.world.tasks.list() as unknown as readonly Task[];
+      for (const key of openTasksIn(concerned, tasks, systemClock.now())) leading?.queues.tasks.add(key);
+    },
+    onError,
+  });
   let synced = false;
   void watched.synced.then(() => {
     synced = true;
@@ -170,7 +181,7 @@ export async function runController(
   if (leadership && !ended.signal.aborted) {
     log.info('leads', { epoch: leadership.epoch });
     metrics.leading(controllerName, true);
-    leading = lead({ settings, client, world: watched.world, tokens, leadership, log, metrics, onEffect, onStep });
+    leading = lead({ settings, client, world: watched.world, tokens, pauses, leadership, log, metrics, onEffect, onStep });
     for (const right of rights.list()) leading.lacks(right);
     await over;
   }
@@ -178,7 +189,7 @@ export async function runController(
   await leading?.stop();
   leading = undefined;
   await election.release();
-  await Promise.all([watched.stop(), tokens.stop(), kindCheck.stop(), probes.close()]);
+  await Promise.all([watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
 }
@@ -202,6 +213,7 @@ interface LeadOptions {
   readonly client: KubeClient;
   readonly world: World;
   readonly tokens: Tokens;
+  readonly pauses: Pauses;
   readonly leadership: Leadership;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -210,7 +222,7 @@ interface LeadOptions {
 }
 
 /** Begins to write. Everything that is there is looked at once. */
-function lead({ settings, client, world, tokens, leadership, log, metrics, onEffect, onStep }: LeadOptions): Leading {
+function lead({ settings, client, world, tokens, pauses, leadership, log, metrics, onEffect, onStep }: LeadOptions): Leading {
   const { epoch, signal } = leadership;
   const recorder = createRecorder(client, {
     manager: controllerName,
@@ -278,6 +290,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     again: (key) => queues.tasks.add(key),
     onStep,
     maxTasksPerNamespace: settings.maxTasksPerNamespace || undefined,
+    pauseOf: (namespace) => pauses.of(namespace),
     ledSince: systemClock.now(),
     onError: (key, error) => log.error('attempt', error, { task: key }),
     metrics,

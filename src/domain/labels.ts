@@ -32,6 +32,8 @@ export const annotationKeys = {
   /** Digest of the stored SandboxTemplate's spec. */
   templateIntegrity: 'orka.ai/sandbox-template-revision',
   queuedAt: 'orka.ai/acp-queued-at',
+  /** Of a namespace: `true` lets no new Task begin. */
+  paused: 'orka.ai/paused',
 } as const;
 
 export const finalizers = { pool: 'orka.ai/runtime-pool-cleanup', task: 'orka.ai/cleanup' } as const;

@@ -41,6 +41,7 @@ const PlatformSchema = object({
     api: optional(object({ port: int32({ minimum: 1, maximum: 65535 }) })),
     idlePoolTtl: optional(duration),
     maxTasksPerNamespace: optional(int32({ minimum: 1, maximum: 999_999 })),
+    paused: optional(flag()),
     defaultProvider: optional(choice(['agent-sandbox'])),
     gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
   }),
@@ -58,6 +59,7 @@ export interface Platform {
     readonly idlePoolTtl: string;
     /** Absent: as many as one likes. */
     readonly maxTasksPerNamespace?: number;
+    readonly paused: boolean;
     readonly defaultProvider: string;
     readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   };
@@ -114,6 +116,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
       apiPort,
       idlePoolTtl: controller.idlePoolTtl ?? '15m',
       ...(controller.maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace: controller.maxTasksPerNamespace }),
+      paused: controller.paused ?? false,
       defaultProvider: controller.defaultProvider ?? 'agent-sandbox',
       gates: {
         agentSandbox: controller.gates?.agentSandbox ?? false,

@@ -111,12 +111,14 @@ describe('the controller may do', () => {
 
   test('in the whole cluster nothing but see its own namespaces, and finish Tasks and pools', () => {
     const everywhere = grants.filter(({ namespace }) => namespace === '');
-    const seen = [...new Set([runtime, ...platform.namespaces.tasks])].map((name) => `get namespaces ${name}`);
+    const own = [...new Set([runtime, ...platform.namespaces.tasks])];
+    const seen = ['get', 'list', 'watch'].flatMap((verb) => own.map((name) => `${verb} namespaces ${name}`));
+    const nodes = ['list nodes', 'watch nodes'];
     const finished = ['tasks', 'runtimepools'].flatMap((resource) => [
       ...['get', 'list', 'watch', 'patch'].map((verb) => `${verb} core.orka.ai/${resource}`),
       `patch core.orka.ai/${resource}/status`,
     ]);
-    expect(rightTexts(everywhere)).toEqual([...seen, ...finished].sort());
+    expect(rightTexts(everywhere)).toEqual([...seen, ...nodes, ...finished].sort());
   });
 
   test('what it is asked about here, when it may', async () => {

@@ -50,13 +50,13 @@ function rights(kind: string, namespace: string | undefined, objects = installed
 }
 
 describe('the controller may', () => {
-  test('in the cluster, see its namespaces and cordoned nodes, and finish Tasks and pools, but make and delete none', () => {
+  test('in the cluster, see its namespaces, their pauses and cordoned nodes, and finish Tasks and pools, but make and delete none', () => {
     expect(rights('ClusterRole', undefined)).toEqual([
       'core.orka.ai/runtimepools/status: patch',
       'core.orka.ai/runtimepools: get list watch patch',
       'core.orka.ai/tasks/status: patch',
       'core.orka.ai/tasks: get list watch patch',
-      'namespaces orka-runtimes team-a team-b: get',
+      'namespaces orka-runtimes team-a team-b: get list watch',
       'nodes: list watch',
     ]);
   });
@@ -204,4 +204,17 @@ test('the policy, the Service and the Deployment mean the same Pods', () => {
     specOf<{ selector: { matchLabels: object } }>(ofKind('Deployment')[0]).selector.matchLabels,
   ];
   for (const selector of selectors) expect(labels).toMatchObject(selector);
+});
+
+describe('paused for the whole platform', () => {
+  test('is an annotation of the runtime namespace, and nothing else changes', () => {
+    const annotation = (objects: readonly Manifest[]) =>
+      objects.flatMap(({ kind, metadata }) =>
+        kind === 'Namespace' && metadata.annotations ? [`${metadata.name} ${JSON.stringify(metadata.annotations)}`] : [],
+      );
+    expect(annotation(installed())).toEqual([]);
+    expect(annotation(installed({ paused: true }))).toEqual(['orka-runtimes {"orka.ai/paused":"true"}']);
+    const others = (objects: readonly Manifest[]) => objects.filter(({ metadata }) => metadata.name !== 'orka-runtimes');
+    expect(others(installed({ paused: true }))).toEqual(others(installed({ paused: false })));
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Manifest, Task } from '../../src/api/index.js';
-import { concernedBy } from '../../src/controller/concerned.js';
+import { concernedBy, openTasksIn } from '../../src/controller/concerned.js';
 import type { WatchedChange } from '../../src/controller/concerned.js';
 import { at, boundTask, created, inState, newTask, poolOf, takenTask } from '../support/controlled-task.js';
 import { agent, poolClass } from '../support/objects.js';
@@ -123,4 +123,12 @@ test('a node that is cordoned, or is not any more, concerns the pools that have 
   const concerned = { tasks: [], pools: ['team-a/pool-on-node-1'], classes: [] };
   expect(of({ name: 'cordonedNodes', before: undefined, after: node })).toEqual(concerned);
   expect(of({ name: 'cordonedNodes', before: node, after: undefined })).toEqual(concerned);
+});
+
+test('a namespace that is resumed concerns its Tasks that are not over, the first of the queue first', () => {
+  const early = named(newTask(), 'early', { creationTimestamp: at(created - 60_000) });
+  const keys = openTasksIn(['team-a'], [...tasks, early], created);
+  expect(keys[0]).toBe('team-a/early');
+  expect([...keys].sort()).toEqual(['bound', 'early', 'of-another-agent', 'taken', 'unbound'].map((name) => `team-a/${name}`));
+  expect(openTasksIn(['team-b'], tasks, created)).toEqual(['team-b/elsewhere']);
 });

@@ -112,7 +112,10 @@ describe('kinds of an older version', () => {
     objects = {
       ...objects,
       answer: (request, response) => {
-        if (!request.path.startsWith('/openapi/')) { answer(request, response); return; }
+        if (!request.path.startsWith('/openapi/')) {
+          answer(request, response);
+          return;
+        }
         const schemas = Object.fromEntries(kinds.map((kind) => [kind.kind, published(kind, change(kind.kind, schemaOf(kind)))]));
         reply(response, 200, { components: { schemas } });
       },

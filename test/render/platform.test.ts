@@ -10,6 +10,12 @@ test('the committed platform is read with every default filled in', () => {
   expect(read(file)).toMatchSnapshot();
 });
 
+test('a platform is paused only if it says so', () => {
+  expect(read(file).controller.paused).toBe(false);
+  expect(read(file.replace(/^controller:$/m, 'controller:\n  paused: true')).controller.paused).toBe(true);
+  expect(() => read(file.replace(/^controller:$/m, 'controller:\n  paused: "yes"'))).toThrow(/controller.paused: found "yes"/);
+});
+
 describe('a platform is refused, with the file and the field, when', () => {
   test.each([
     ['a key is unknown', file.replace('version: 1', 'version: 1\ncolour: red'), /^platform.yaml: colour: found "red"/],

@@ -147,6 +147,7 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     pool: undefined,
     rivals: [],
     quota: undefined,
+    paused: undefined,
     namespaceUid: 'ns-uid',
     unreadableKinds: [],
     epoch,

@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
 import { crd, kinds } from '../../api/index.js';
 import type { RuntimePoolClassSpec } from '../../api/index.js';
-import { controllerRole } from '../../domain/labels.js';
+import { annotationKeys, controllerRole } from '../../domain/labels.js';
 import { NetworkPolicy } from '../network-policy.js';
 import { Resource } from '../resource.js';
 import { controllerRules } from './rbac.js';
@@ -37,6 +37,8 @@ export interface ControllerInstallProps {
   /** @default as many as one likes */
   readonly maxTasksPerNamespace?: number | undefined;
   readonly defaultProvider: string;
+  /** Lets no new Task begin; those that run go on. @default false */
+  readonly paused?: boolean | undefined;
   /** Both are off until the operator has checked the installation. */
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
@@ -66,6 +68,8 @@ export class ControllerInstall extends Construct {
           'orka.ai/runtime-namespace': 'true',
           ...podSecurity('baseline'),
         },
+        // Not a flag of the Deployment: a change of that replaces the controller, which ends running prompts.
+        ...(props.paused ? { annotations: { [annotationKeys.paused]: 'true' } } : {}),
       },
     });
     const metadata = { name: controllerName, namespace: namespaces.controller, labels };

@@ -46,7 +46,8 @@ export function controllerRules({
     {
       kind: 'ClusterRole',
       rules: [
-        rule('', ['namespaces'], ['get'], [...new Set([namespaces.runtime, ...namespaces.tasks])].sort()),
+        // Watched for the annotation that pauses new Tasks.
+        rule('', ['namespaces'], read, [...new Set([namespaces.runtime, ...namespaces.tasks])].sort()),
         // Pools leave a node that is cordoned. Which nodes they get is not known before.
         rule('', ['nodes'], ['list', 'watch']),
         // A Role goes first when its namespace is deleted; what has a finalizer of ours must still be finished there.

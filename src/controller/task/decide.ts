@@ -18,7 +18,7 @@ import { isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { hasPlace } from './places.js';
 import { freeSlots } from './reserve.js';
-import { neutral, waitsForPlace } from './words.js';
+import { neutral, waitsForPlace, waitsForResume } from './words.js';
 
 type TaskRule = (o: TaskObservation, now: number) => TaskDecision | undefined;
 
@@ -123,6 +123,17 @@ const refused: TaskRule = (o, now) =>
   o.refused && now < o.refused.until
     ? waiting(o, now, { because: o.refused.says, reason: 'CreateRefused', until: o.refused.until })
     : undefined;
+
+/** Nothing begins while new Tasks are paused: no place is taken, no pool made, no attempt started. What may have begun goes on. */
+const paused: TaskRule = (o, now) => {
+  const state = o.task.status?.execution?.state;
+  if (o.paused === undefined || (state !== undefined && state !== 'Queued')) return undefined;
+  // It has a slot of a pool that is to become quiet.
+  if (o.pool?.status?.lifecycle === 'Serving' && o.leftSession === 'reachable') return { effect: { do: 'clean-session' } };
+  if (o.paused === 'unread') return waiting(o, now);
+  const because = waitsForResume(o.task.metadata.namespace ?? '', o.paused);
+  return waiting(o, now, { because, reason: 'Paused' });
+};
 
 /** A namespace has as many Tasks as it may; whoever comes next in the order of queues goes on next. Source: dispatch.md §2.1. */
 const crowded: TaskRule = (o, now) =>
@@ -299,6 +310,7 @@ const rules: readonly TaskRule[] = [
   settled,
   restored,
   late,
+  paused,
   refused,
   crowded,
   unread,

@@ -11,6 +11,7 @@ export interface Ending {
 
 /** Why a Task waits, as its events say it. `AtCapacity` is the execution's reason too. */
 export type WaitReason =
+  | 'Paused'
   | 'AtCapacity'
   | 'CreateRefused'
   | 'RuntimePoolUnavailable'

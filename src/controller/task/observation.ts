@@ -5,6 +5,7 @@ import type { Waiting } from '../../domain/queue-order.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
 import type { ClassVerdict } from '../classes.js';
+import type { Pause } from '../pauses.js';
 import type { Held, RefusedCreate } from './memory.js';
 import type { Quota } from './places.js';
 
@@ -28,6 +29,8 @@ export interface TaskObservation {
   readonly rivals: readonly Waiting[];
   /** Of the Task's namespace. `undefined` = there may be as many Tasks as one likes, or this one has its place. */
   readonly quota: Quota | undefined;
+  /** Who paused new Tasks of the namespace. */
+  readonly paused: Pause | undefined;
   /** UID of the namespace as it is now. `undefined` = the server was not asked yet; only a bound Task asks. */
   readonly namespaceUid: string | undefined;
   /** Epoch of this leadership. */

@@ -8,6 +8,7 @@ import type { Waiting } from '../../domain/queue-order.js';
 import { thaw } from '../../domain/thaw.js';
 import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
+import type { Pause } from '../pauses.js';
 import { poolNameOf } from '../pool/demand.js';
 import type { AuthMaterial } from '../pool/memory.js';
 import { watchedKinds } from '../world.js';
@@ -28,6 +29,8 @@ export interface TaskObserverOptions {
   readonly ledSince: number;
   /** Tasks of one namespace that may be under way at once. @default as many as one likes */
   readonly maxTasksPerNamespace?: number | undefined;
+  /** Who paused new Tasks of a namespace. @default nobody ever does */
+  readonly pauseOf?: (namespace: string) => Pause | undefined;
   /** What is known of other Tasks that are not bound. */
   readonly standingOf: StandingOf;
   /** Of the instance that a pool had in an epoch; `undefined` = not known in this process. */
@@ -61,6 +64,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
       limit === undefined || binding
         ? undefined
         : quotaOf(task, world.tasks.list() as unknown as readonly Task[], limit, options.standingOf),
+    paused: options.pauseOf?.(namespace),
     namespaceUid: memory.namespaceUid,
     epoch,
     ledSince: options.ledSince,

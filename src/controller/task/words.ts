@@ -1,3 +1,5 @@
+import { annotationKeys } from '../../domain/labels.js';
+
 /** Names of what a pool has of the provider end like this; see `domain/names.ts`. */
 const childName =
   /\b[a-z0-9][a-z0-9.-]*-(?:sandbox-(?:claim|pool|template)|deny-all|control-in|dns-egress|provider-proxy-egress|controller-egress|pdb|(?:auth|provider)-e\d[0-9a-z-]*)\b/g;
@@ -15,6 +17,13 @@ export function neutral(text: string): string {
 /** What a Task says while its namespace has as many as it may. */
 export function waitsForPlace(namespace: string, limit: number): string {
   return `namespace ${namespace} has as many Tasks under way as it may have at once (${limit}); this one waits until one of them is over`;
+}
+
+/** What a Task says while new Tasks are paused. */
+export function waitsForResume(namespace: string, by: 'platform' | 'namespace'): string {
+  const who =
+    by === 'platform' ? 'the platform (controller.paused)' : `namespace ${namespace} (annotation ${annotationKeys.paused})`;
+  return `new Tasks are paused by ${who}; this one waits until they are resumed`;
 }
 
 export function textOf(error: unknown): string {

@@ -89,6 +89,59 @@ test('a Task is not refused while classes cannot be listed', () => {
   });
 });
 
+describe('a Task while new ones are paused', () => {
+  const says = (by: string) => `new Tasks are paused by ${by}; this one waits until they are resumed`;
+  const byNamespace = says('namespace default (annotation orka.ai/paused)');
+
+  test.each([
+    ['that is new', newTask()],
+    ['that was taken', takenTask()],
+  ])('%s waits, competes for no place and says who paused it', (_, task) => {
+    const name = task.metadata.namespace ?? '';
+    const message = says(`namespace ${name} (annotation orka.ai/paused)`);
+    expect(decide(seen(task, { paused: 'namespace' }), soon)).toEqual({ effect: { do: 'say', message, reason: 'Paused' } });
+    const platform = says('the platform (controller.paused)');
+    expect(decide(seen(task, { paused: 'platform' }), soon).effect).toMatchObject({ do: 'say', message: platform });
+    expect(verb(decide(seen({ ...task, status: { message } }, { paused: 'namespace' }), soon))).toBe('wait');
+  });
+
+  test('that is bound makes no pool and starts no attempt', () => {
+    expect(decide(served({ paused: 'platform', pool: undefined }), soon).effect).toMatchObject({ do: 'say', reason: 'Paused' });
+    expect(decide(served({ paused: 'platform' }), soon).effect).toMatchObject({ do: 'say', reason: 'Paused' });
+  });
+
+  test('says nothing while it is not known yet whether they are', () => {
+    expect(verb(decide(seen(newTask(), { paused: 'unread' }), soon))).toBe('wait');
+  });
+
+  test('goes on if it runs, and is settled if its prompt was sent', () => {
+    expect(decide(served({ paused: 'platform', running: true }), soon)).toEqual({});
+    const sent = inState(bound.task, { state: 'Running' });
+    expect(verb(decide(served({ paused: 'platform' }, sent), soon))).toBe('settle-from-record');
+  });
+
+  test('returns to its queue if it was about to begin', () => {
+    const reserved = inState(bound.task, { state: 'Reserved' });
+    expect(decide(served({ paused: 'platform' }, reserved), soon).effect).toEqual({ do: 'queue', recovered: true });
+  });
+
+  test('gives up the session that an earlier attempt of it left', () => {
+    expect(verb(decide(served({ paused: 'platform', leftSession: 'reachable' }), soon))).toBe('clean-session');
+  });
+
+  test('still ends at its deadline, with what it waited for', () => {
+    const waits = { ...newTask({ timeout: '1s' }), status: { message: byNamespace } };
+    expect(ending(decide(seen(waits, { paused: 'namespace' }), soon))).toMatchObject({
+      state: 'Cancelled',
+      message: expect.stringContaining(byNamespace),
+    });
+  });
+
+  test('is released when it is deleted', () => {
+    expect(verb(decide(seen(deleting(takenTask()), { paused: 'platform' }), soon))).toBe('release');
+  });
+});
+
 describe('a Task that is deleted', () => {
   const gone = deleting(bound.task);
 

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Manifest, Task } from '../../../src/api/index.js';
 import type { ClassVerdict } from '../../../src/controller/classes.js';
-import { concernedBy } from '../../../src/controller/concerned.js';
+import { concernedBy, openTasksIn } from '../../../src/controller/concerned.js';
+import type { Pause } from '../../../src/controller/pauses.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
 import type { World } from '../../../src/controller/world.js';
 import { finalizers } from '../../../src/domain/labels.js';
@@ -24,6 +25,7 @@ const isTaken = ({ metadata }: Task) => metadata.finalizers?.includes(finalizers
 /** A namespace with a limit, eight workers, an API server that takes its time, and a watch that lags behind it. */
 function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => readyClass) {
   let most = 0;
+  let pausedBy: Pause | undefined;
   const entered: string[] = [];
   const known = new Map<string, Manifest>();
   const problems: unknown[] = [];
@@ -79,6 +81,7 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
     onError: () => undefined,
     metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined },
     maxTasksPerNamespace: limit,
+    pauseOf: () => pausedBy,
     signal: stop.signal,
   });
   const queue = createWorkqueue({ work: reconciler.reconcile, workers: 8 });
@@ -94,6 +97,10 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
       for (const one of [coder('coder'), coder('other', 'claude')]) client.put(one);
       for (const one of all) learn(client.put(one));
       for (const one of all) queue.add(keyOf(one));
+    },
+    pause: (by: Pause | undefined) => {
+      pausedBy = by;
+      for (const key of openTasksIn(['team-a'], tasks(), Date.now())) queue.add(key);
     },
     settle: (name: string) => client.put({ ...task(name), status: { ...task(name).status, phase: 'Failed' } }),
     taken: () => entered.filter((name) => isTaken(task(name))),
@@ -142,4 +149,21 @@ test('one that waits for its class, or is refused, or may not be written, keeps 
   await eventually(() => it.underWay().includes('able-too'));
   expect([it.most(), it.underWay()]).toEqual([1, ['able-too']]);
   expect(it.task('waits-for-its-class').status?.message).toContain('the class cannot be used');
+});
+
+test('Tasks that are created while new ones are paused take no place, and go on at once and in order when they are resumed', async () => {
+  const it = crowd(2);
+  it.apply(asking('running', { priority: 900 }));
+  await eventually(() => it.underWay().includes('running'));
+  it.pause('namespace');
+  const names = ['first', 'second', 'third'];
+  it.apply(...names.map((name, i) => asking(name, { priority: 500 - i })));
+  await eventually(() => names.every((name) => it.task(name).status?.message?.includes('paused by namespace team-a') === true));
+  expect(it.underWay()).toEqual(['running']);
+  it.pause(undefined);
+  await eventually(() => it.underWay().includes('first'));
+  it.settle('running');
+  await eventually(() => it.underWay().includes('second'));
+  expect([it.most(), it.taken()]).toEqual([2, ['running', 'first', 'second']]);
+  expect(it.problems).toEqual([]);
 });

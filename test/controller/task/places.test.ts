@@ -105,6 +105,8 @@ describe('once something was decided about a Task that is not bound', () => {
       after({ quota: { ...full, standing: 'held-up' } }, mine, 'held-up'),
       undefined,
     ],
+    ['it is held up while new Tasks are paused', after({ paused: 'namespace' }), 'held-up'],
+    ['it gives its place up when new Tasks are paused', after({ paused: 'platform' }, takenTask(), 'enters'), 'held-up'],
     ['it is held up while its class cannot be used', after({ poolClass: { state: 'drifted', says: 'x' } }), 'held-up'],
     [
       'it is held up while its Agent may still come',
