@@ -24,7 +24,7 @@ export type ErrorCode = (typeof errorCodes)[number];
 export const longestMessage = 8 * 1024;
 
 /** The code of an error that tells how a request relates to those before it. Nothing is wrong with a fresh one. */
-export function codeOfClass(found: Classification['class']): ErrorCode | undefined {
+function codeOfClass(found: Classification['class']): ErrorCode | undefined {
   if (found === 'fresh') return undefined;
   return found === 'duplicate' ? 'invalid_request' : found;
 }

@@ -237,7 +237,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       over || reason !== undefined ? cancelledPermission : permissionAnswer(session.order.mcpConfiguration.toolPolicy, params),
   });
   try {
-    await within(written, deps.timing.accept, 'session/prompt');
+    await within(written, Math.min(deps.timing.accept, leftOf(lease)), 'session/prompt');
   } catch (error) {
     if (!hasBegun()) {
       over = true;
@@ -277,6 +277,11 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     },
   );
   return run;
+}
+
+/** Milliseconds in which a prompt may be accepted: its reader refuses the acceptance of a lease that has ended. */
+function leftOf({ expiresAt }: Lease): number {
+  return Math.max(0, milliseconds(expiresAt) - Date.now() - 100);
 }
 
 /** The line has other members, and so has the object in which a result is kept; escaping is measured on the line itself. */

@@ -116,7 +116,7 @@ describe('the id of a tool call', () => {
 
 describe('an answer', () => {
   test('goes out in pieces of at most 4,096 bytes that split no character, and nothing of it is lost', async () => {
-    const said = `${'a'.repeat(4095)}${'🙂é'.repeat(3000)}`;
+    const said = `${'a'.repeat(4096 + 4095)}${'🙂é'.repeat(3000)}`;
     const updates = await updatesOf({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: said } });
     const pieces = updates.map(({ assistantMessage }) => assistantMessage?.text ?? '');
     expect(Math.max(...pieces.map((piece) => Buffer.byteLength(piece)))).toBeLessThanOrEqual(4096);
@@ -139,7 +139,7 @@ describe('an answer', () => {
 
   test('that is said faster than its reader takes it waits for its turn', async () => {
     const said = updateLine({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'w'.repeat(100_000) } });
-    const { events } = await playPrompt([said, ended], { maxUpdateEventsPerSecond: 30 });
+    const { events } = await playPrompt([said, ended], { limits: { maxUpdateEventsPerSecond: 30 } });
     expect(events.map((event) => (event.type === 'update' ? event.payload.assistantMessage?.text : '')).join('')).toHaveLength(
       100_000,
     );

@@ -8,7 +8,7 @@ import { instant } from '../../src/harness/instant.js';
 import { isQuiescent, isStrictlyGoverned } from '../../src/harness/introspection.js';
 import { processesOf } from '../../src/supervisor/processes.js';
 import { codexModules, shareModules } from '../support/codex.js';
-import { eventuallyAnswers } from '../support/eventually.js';
+import { eventually, eventuallyAnswers } from '../support/eventually.js';
 import { deltaOrder, runPrompt, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
 import { codexAgent, startRealSupervisor } from '../support/real-supervisor.js';
@@ -124,6 +124,44 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
     }
   }, 60_000);
 
+  test('tells each step of a shell command with its status', async () => {
+    const it = await startRealSupervisor(codexAgent(modules));
+    try {
+      it.fixture.runCommand('echo ORKA_COMMAND_RAN');
+      const { fence, task } = await ready(it);
+      const events = await prompt(it, fence, task);
+      const calls = events.flatMap((event) =>
+        event.type === 'update' && event.payload.toolCall ? [event.payload.toolCall] : [],
+      );
+      expect(new Set(calls.map(({ toolCallID }) => toolCallID)).size).toBe(1);
+      expect(calls.at(0)?.status).toMatch(/^(pending|in_progress)$/);
+      expect(calls.at(-1)?.status).toBe('completed');
+      expect(JSON.stringify(calls)).toContain('ORKA_COMMAND_RAN');
+      expect(events.at(-1)?.type).toBe('completed');
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
+  test('leaves no process of a command that runs when its prompt is cancelled', async () => {
+    const it = await startRealSupervisor(codexAgent(modules));
+    try {
+      it.fixture.runCommand('setsid sleep 600 & sleep 600');
+      const { fence, task } = await ready(it);
+      const events = prompt(it, fence, task);
+      await eventually(() => commandsOf(it.firstUid).filter((command) => command.startsWith('sleep\0')).length === 2);
+      const answer = await it.client.cancel(task.operation('cancel', fence, { prompt: true }), task.runtimeSessionID, {
+        reason: 'task_timeout',
+        settlementDeadline: instant(Date.now() + 20_000),
+      });
+      expect(processesOf({ uid: it.firstUid })).toEqual([]);
+      expect(answer).toMatchObject({ settlementProven: true, liveDescendantCount: 0, settlement: { outcome: 'cancelled' } });
+      expect((await events).at(-1)?.type).toBe('cancelled');
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
   test('keeps an agent that may only read from writing', async () => {
     const it = await startRealSupervisor(codexAgent(modules), {
       policy: { allowed: ['Glob', 'Grep', 'Read'], disallowed: null, allowBash: false },
@@ -171,6 +209,17 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
 
 function prompt({ client }: RealSupervisor, fence: Fence, task: TaskOrders, text = 'Do it'): Promise<readonly PromptEvent[]> {
   return runPrompt(client, fence, task, text);
+}
+
+/** Command lines of what a user runs. */
+function commandsOf(uid: number): readonly string[] {
+  return processesOf({ uid }).flatMap(({ pid }) => {
+    try {
+      return [readFileSync(`/proc/${pid}/cmdline`, 'utf8')];
+    } catch {
+      return [];
+    }
+  });
 }
 
 function expectNoSecret({ delivery }: RealSupervisor, text: string): void {

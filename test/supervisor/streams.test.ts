@@ -86,6 +86,15 @@ describe('a reader of events', () => {
     }
   });
 
+  test('hears before its lease ends that the agent has not taken the prompt', async () => {
+    const task = await it.session('unleased', 'session/new:stop-reading');
+    const lease = task.lease(1, 6_000);
+    const prompt = refusal(it.start(task, `say ${'y'.repeat(900_000)}`, { lease, leaseLife: 6_000 }));
+    expect(await prompt).toMatchObject({ status: 502, code: 'session_poisoned' });
+    expect(Date.now()).toBeLessThan(Date.parse(lease.expiresAt) + 5_000);
+    await gone(it, task);
+  });
+
   test('hears of an agent that never takes the prompt that it was not accepted', async () => {
     const slow = await scriptedSupervisor({ timing: { accept: 1_000 } });
     try {

@@ -10,7 +10,9 @@ import { sealRequest } from '../../src/harness/metadata.js';
 import { protocol } from '../../src/harness/protocol.js';
 import { connectAgent } from '../../src/supervisor/agent.js';
 import { defaultLimits } from '../../src/supervisor/config.js';
+import type { ProcessOwner } from '../../src/supervisor/processes.js';
 import { startPrompt } from '../../src/supervisor/prompt.js';
+import type { PromptRun } from '../../src/supervisor/prompt.js';
 import type { ProxyRoute } from '../../src/supervisor/provider-proxy.js';
 import { move, newSession, usualTiming } from '../../src/supervisor/session.js';
 import type { Session } from '../../src/supervisor/session.js';
@@ -53,14 +55,30 @@ class Answer extends Writable {
   }
 }
 
-/** `lines`: what the agent writes after it was given the prompt, one message a line. `limits`: besides the usual ones. */
-export async function playPrompt(lines: readonly string[], limits: Partial<Limits> = {}): Promise<PlayedPrompt> {
+interface PlayOptions {
+  /** Besides the usual ones. */
+  readonly limits?: Partial<Limits>;
+  /** Whose processes are the agent's. @default - nobody's */
+  readonly owner?: ProcessOwner;
+  /** Told once the prompt runs. */
+  readonly started?: (run: PromptRun) => void;
+}
+
+/** `lines`: what the agent writes after it was given the prompt, one message a line. Asked to cancel, it stops. */
+export async function playPrompt(
+  lines: readonly string[],
+  { limits = {}, owner = { sid: -1 }, started = () => undefined }: PlayOptions = {},
+): Promise<PlayedPrompt> {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  let prompted = 0;
+  const write = (line: string) => stdout.write(`${line.replaceAll('"$prompt"', String(prompted))}\n`);
   stdin.on('data', (sent: Buffer) => {
     for (const text of sent.toString().split('\n').filter(Boolean)) {
       const { id, method } = JSON.parse(text) as { id?: number; method: string };
       const greetings: Record<string, object> = { initialize: { protocolVersion: 1 }, 'session/new': { sessionId: 's' } };
-      if (method === 'session/prompt') for (const line of lines) stdout.write(`${line.replaceAll('"$prompt"', String(id))}\n`);
+      if (method === 'session/prompt') prompted = id ?? 0;
+      if (method === 'session/prompt') for (const line of lines) write(line);
+      else if (method === 'session/cancel') write(answerLine({ stopReason: 'cancelled' }));
       else if (method in greetings) stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: greetings[method] })}\n`);
     }
   });
@@ -81,9 +99,8 @@ export async function playPrompt(lines: readonly string[], limits: Partial<Limit
     maxMessage: 2 * 1024 * 1024,
     initializeTimeout: 10_000,
   };
-  const nobody = { sid: -1 };
   const peer = { stdin, stdout, exited: new Promise<string>(() => undefined) };
-  const agent = await connectAgent(peer, nobody, greeting);
+  const agent = await connectAgent(peer, owner, greeting);
   const answer = new Answer();
   const all = { ...defaultLimits, maxUpdateEventsPerSecond: 10_000, ...limits };
   const idle = () => undefined;
@@ -99,9 +116,10 @@ export async function playPrompt(lines: readonly string[], limits: Partial<Limit
       response: answer as unknown as ServerResponse,
       redact,
       ended: idle,
-      timing: { ...usualTiming, cancelGrace: 0 },
+      timing: usualTiming,
     },
   );
+  started(run);
   await run.settled;
   const {
     runtimeInstanceID,
