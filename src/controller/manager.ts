@@ -12,6 +12,7 @@ import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
 import { keyOf } from '../kube/store.js';
 import { createTransport } from '../kube/transport.js';
+import { whileLeading } from '../kube/while-leading.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
 import type { JsonObject } from '../lib/json.js';
@@ -144,7 +145,8 @@ export async function runController(
     if (!ended.signal.aborted) {
       log.info('leads', { epoch: leadership.epoch });
       metrics.leading(controllerName, true);
-      leading = lead({ settings, client, world: watched.world, tokens, leadership, log, metrics, onEffect, onStep });
+      const writer = whileLeading(client, leadership.holds);
+      leading = lead({ settings, client: writer, world: watched.world, tokens, leadership, log, metrics, onEffect, onStep });
       await over;
     }
   }
@@ -232,6 +234,7 @@ function lead({ settings, client, world, tokens, leadership, log, metrics, onEff
     },
     again: (key) => queues.tasks.add(key),
     onStep,
+    leads: leadership.holds,
     maxTasksPerNamespace: settings.maxTasksPerNamespace || undefined,
     ledSince: systemClock.now(),
     onError: (key, error) => log.error('attempt', error, { task: key }),
