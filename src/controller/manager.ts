@@ -15,6 +15,7 @@ import { describeRight, MissingRights, notingRights } from '../kube/rights.js';
 import type { Right } from '../kube/rights.js';
 import { keyOf } from '../kube/store.js';
 import { createTransport } from '../kube/transport.js';
+import { whileLeading } from '../kube/while-leading.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
 import type { JsonObject } from '../lib/json.js';
@@ -181,7 +182,19 @@ export async function runController(
   if (leadership && !ended.signal.aborted) {
     log.info('leads', { epoch: leadership.epoch });
     metrics.leading(controllerName, true);
-    leading = lead({ settings, client, world: watched.world, tokens, pauses, leadership, log, metrics, onEffect, onStep });
+    const writer = whileLeading(client, leadership.holds);
+    leading = lead({
+      settings,
+      client: writer,
+      world: watched.world,
+      tokens,
+      pauses,
+      leadership,
+      log,
+      metrics,
+      onEffect,
+      onStep,
+    });
     for (const right of rights.list()) leading.lacks(right);
     await over;
   }
@@ -289,6 +302,7 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
     },
     again: (key) => queues.tasks.add(key),
     onStep,
+    leads: leadership.holds,
     maxTasksPerNamespace: settings.maxTasksPerNamespace || undefined,
     pauseOf: (namespace) => pauses.of(namespace),
     ledSince: systemClock.now(),

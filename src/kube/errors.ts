@@ -7,7 +7,7 @@ import type { KubeCause } from './sayings.js';
 export type KubeErrorCode =
   /** No answer in time; the server may have done it all the same. */
   | 'timeout'
-  /** The caller gave up. */
+  /** The caller gave up, or may not write any more. */
   | 'aborted'
   /** No connection, or it broke; after a write the outcome is unknown. */
   | 'unreachable'

@@ -22,6 +22,8 @@ export interface KubeRequest {
   readonly signal?: AbortSignal;
   /** Waits for no other request: it has a connection besides the `maxSockets`. @default false */
   readonly urgent?: boolean;
+  /** Asked each time before a byte is sent; `false` ends the request as `aborted`. @default always */
+  readonly onlyIf?: () => boolean;
 }
 
 /** A request whose answer goes on: one JSON object in each line, as a watch has them. */
@@ -136,6 +138,7 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     let again = { stale: wanted.method !== 'POST', refused: true };
     for (;;) {
       try {
+        if (!isAllowed(wanted)) throw notAllowed(wanted);
         const answer = await open(wanted, agents.agentFor(credentials), credentials, signal);
         options.onAnswer?.(wanted.method, answer.statusCode);
         return await read(answer);
@@ -178,6 +181,10 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     };
     return new Promise((resolve, reject) => {
       const outgoing = (secure ? httpsRequest : httpRequest)(parameters, resolve);
+      // It may have waited for a connection.
+      outgoing.on('socket', () => {
+        if (!isAllowed(wanted)) outgoing.destroy(notAllowed(wanted));
+      });
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         const closed = error.code === 'ECONNRESET' || error.code === 'EPIPE';
         reject(outgoing.reusedSocket && closed ? new StaleSocket(error) : error);
@@ -271,6 +278,11 @@ async function* watched(answer: IncomingMessage, limit: Limit, inactivity: numbe
     yield next.value;
   }
 }
+
+const isAllowed = ({ onlyIf }: KubeRequest): boolean => onlyIf === undefined || onlyIf();
+
+const notAllowed = (wanted: KubeRequest): KubeError =>
+  failure('aborted', wanted, 'nothing was sent, as this process does not lead any more', undefined);
 
 class StaleSocket extends Error {
   constructor(cause: Error) {

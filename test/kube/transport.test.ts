@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/lib/json.js';
 import { eventually } from '../support/eventually.js';
 import { fakeApi, reply } from '../support/fake-api.js';
 import type { Answer, FakeApi } from '../support/fake-api.js';
+import { settle } from '../support/fake-clock.js';
 
 let api: FakeApi | undefined;
 let transport: Transport | undefined;
@@ -42,6 +43,34 @@ test('a body is sent as it is', async () => {
   const body = { spec: { ingress: [{ from: [{ podSelector: {} }], _from: null, ports: [] }], 'x-new': { a: 'é' } } };
   await request({ method: 'POST', path: '/x', body });
   expect(api?.received[0]?.body).toBe(JSON.stringify(body));
+});
+
+describe('a write that may not be sent any more', () => {
+  test('is not sent', async () => {
+    const { request } = await serve((_, response) => reply(response, 200, {}));
+    const refused = await failure(request({ method: 'POST', path: '/x', body: {}, onlyIf: () => false }));
+    expect([refused.code, api?.received]).toEqual(['aborted', []]);
+  });
+
+  test('is not sent when it waited for a connection meanwhile', async () => {
+    let free: () => void = () => undefined;
+    let leads = true;
+    const { request } = await serve(
+      (_, response) => {
+        free = () => reply(response, 200, {});
+      },
+      { maxSockets: 1 },
+    );
+    const first = request(get);
+    await eventually(() => api?.received.length === 1);
+    const refused = failure(request({ method: 'POST', path: '/x', body: {}, onlyIf: () => leads }));
+    await settle();
+    leads = false;
+    free();
+    await first;
+    expect((await refused).code).toBe('aborted');
+    expect(api?.received.map(({ method }) => method)).toEqual(['GET']);
+  });
 });
 
 test('a rotated token is used at once', async () => {

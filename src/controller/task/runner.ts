@@ -37,6 +37,8 @@ export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSess
   readonly onError: (taskKey: string, error: unknown) => void;
   /** Told of each step of an attempt before it begins, and again once it has been taken. */
   readonly onStep: (step: AttemptStep, phase: 'begins' | 'performed') => void;
+  /** Whether this process leads at this very moment. */
+  readonly leads: () => boolean;
   readonly metrics: Pick<Metrics, 'attemptEnded' | 'attemptPassed'>;
   /** Aborted when this process must not write any more. */
   readonly signal: AbortSignal;
@@ -62,6 +64,8 @@ export function createRunner(options: RunnerOptions): Runner {
   const attempts = new Set<Promise<void>>();
 
   async function step<T>(name: AttemptStep, take: () => Promise<T>): Promise<T> {
+    // Instances are asked by it too, and do not know who leads.
+    if (!options.leads()) throw new Error('this process does not lead any more');
     options.onStep(name, 'begins');
     const result = await take();
     options.onStep(name, 'performed');

@@ -155,6 +155,7 @@ async function controlled({ task, agent, flags }: Row) {
     again: () => undefined,
     onError: () => undefined,
     onStep: () => undefined,
+    leads: () => true,
     metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined },
     signal: new AbortController().signal,
   });

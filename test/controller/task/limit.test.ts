@@ -76,6 +76,7 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
     credentialsOf: () => undefined,
     ledSince: Date.now(),
     onStep: () => undefined,
+    leads: () => true,
     lookAgain: () => undefined,
     again: (key) => queue.add(key),
     onError: () => undefined,

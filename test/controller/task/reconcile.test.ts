@@ -118,6 +118,7 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     credentialsOf: () => ({ credentials: testCredentials }) as never,
     ledSince: Date.now(),
     onStep: () => undefined,
+    leads: () => true,
     lookAgain: () => undefined,
     again: () => undefined,
     onError: (_, error) => errors.push(error),
@@ -489,6 +490,26 @@ describe('a namespace that does not take what a Task needs', () => {
       message: expect.stringContaining('exceeded quota: nothing'),
     });
   });
+});
+
+test('a process that does not lead any more sends no prompt', async () => {
+  let leads = true;
+  const it = await queued(
+    'say OK',
+    controlled({
+      leads: () => leads,
+      // As if it stood still after this step.
+      onStep: (step, phase) => {
+        if (step === 'write-submitting' && phase === 'performed') leads = false;
+      },
+    }),
+  );
+  await it.until('Submitting');
+  await it.reconciler.idle();
+  await eventually(() => it.errors.length > 0);
+  expect(it.errors).toContainEqual(new Error('this process does not lead any more'));
+  expect((await status()).pressure).toMatchObject({ activePrompts: 0 });
+  await eventuallyAnswers(expectNoSession);
 });
 
 describe('an attempt that cannot begin', () => {
