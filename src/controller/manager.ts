@@ -12,7 +12,7 @@ import { isNamespaceEnding, isNotGranted, KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
 import { describeRight, MissingRights, notingRights } from '../kube/rights.js';
-import type { Right } from '../kube/rights.js';
+import type { MissingRightsOptions, Right } from '../kube/rights.js';
 import { keyOf } from '../kube/store.js';
 import { createTransport } from '../kube/transport.js';
 import { whileLeading } from '../kube/while-leading.js';
@@ -22,6 +22,7 @@ import type { JsonObject } from '../lib/json.js';
 import { mergeChange } from '../lib/json.js';
 import { createClasses } from './classes.js';
 import { checkKinds } from './kinds.js';
+import type { KindCheck } from './kinds.js';
 import type { Classes } from './classes.js';
 import { concernedBy, openTasksIn } from './concerned.js';
 import type { WatchedChange } from './concerned.js';
@@ -46,6 +47,8 @@ import type { World } from './world.js';
 const controllerName = 'orka-workspaces-controller';
 const statusManager = 'orka-workspaces-pool-status';
 const workers = { task: 8, pool: 8, class: 1 } as const;
+/** What the server refuses may be granted any moment, and nothing tells. */
+const retryBackoff = { base: 5, cap: 60_000 } as const;
 const shutdownWithin = 1_500;
 
 interface Queues {
@@ -93,14 +96,10 @@ export async function runController(
   const log = createLog();
   const metrics = createMetrics();
   let leading: Leading | undefined;
-  const rights = new MissingRights({
-    onChange: (right, missing) => {
-      if (missing) log.warn('right is missing: apply the installation again', { ...right });
-      else log.info('right is granted', { ...right });
-      if (missing) leading?.lacks(right);
-    },
+  const rights = rightsOf(log, metrics, (right, missing) => {
+    if (missing) leading?.lacks(right);
+    else leading?.lookAtAll();
   });
-  metrics.missingRights(() => rights.list());
   const transport = createTransport(access, {
     userAgent: `orka-workspaces/${settings.version}`,
     onAnswer: (...of) => metrics.request(...of),
@@ -137,13 +136,7 @@ export async function runController(
   void watched.synced.then(() => {
     synced = true;
   });
-  const kindCheck = checkKinds(client, {
-    onChange: (gaps) => {
-      if (gaps.length > 0) log.warn('kinds are not those of this controller', { because: kindsText(gaps) });
-      else log.info('kinds are those of this controller');
-    },
-    onError: (error) => log.error('kinds', error),
-  });
+  const kindCheck = kindCheckOf(client, log);
   const notes = () => [
     ...(kindCheck.gaps().length > 0 ? [kindsText(kindCheck.gaps())] : []),
     ...rights.list().map((right) => `may not ${describeRight(right)}`),
@@ -205,6 +198,29 @@ export async function runController(
   await Promise.all([watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
+}
+
+/** The rights that this process lacks, logged and counted. */
+function rightsOf(log: Log, metrics: Metrics, onChange: MissingRightsOptions['onChange']): MissingRights {
+  const rights = new MissingRights({
+    onChange: (right, missing) => {
+      if (missing) log.warn('right is missing: apply the installation again', { ...right });
+      else log.info('right is granted', { ...right });
+      onChange(right, missing);
+    },
+  });
+  metrics.missingRights(() => rights.list());
+  return rights;
+}
+
+function kindCheckOf(client: KubeClient, log: Log): KindCheck {
+  return checkKinds(client, {
+    onChange: (gaps) => {
+      if (gaps.length > 0) log.warn('kinds are not those of this controller', { because: kindsText(gaps) });
+      else log.info('kinds are those of this controller');
+    },
+    onError: (error) => log.error('kinds', error),
+  });
 }
 
 const mostGaps = 5;
@@ -320,6 +336,7 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
   const queue = (name: keyof typeof workers, work: WorkqueueOptions['work']): Workqueue => {
     const created = createWorkqueue({
       workers: workers[name],
+      backoff: retryBackoff,
       work,
       onRun: (run) => {
         metrics.run(name, run);
