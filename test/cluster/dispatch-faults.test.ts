@@ -43,7 +43,7 @@ const unknown = ['OutcomeUnknown/RuntimeLost'];
 const well = ['Succeeded'];
 const unread = ['Succeeded, DeliveryConflict/RuntimeWorkspaceLost'];
 /** What was asked of the workspace may have been answered before. */
-const looked = ['Succeeded, DeliveryConflict/WorkspaceValidationFailed', ...well];
+const looked = ['Succeeded, DeliveryConflict/WorkspaceValidationFailed', ...unread, ...well];
 /** Another session was tried; or where the one was there before, it is the prompt that could not leave. */
 const unsent = [...well, 'Failed/RuntimeSessionStartFailed', 'Failed/PromptNotAccepted'];
 const cancelled = ['Cancelled/Cancelled'];
