@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
-import { asUser, programs } from './hardening.js';
+import { programs } from './hardening.js';
 import type { SessionIdentity } from './identities.js';
 import type { ProcessOwner } from './processes.js';
 
@@ -32,7 +32,17 @@ const limits = ['--core=0:0', '--nofile=4096:4096', '--fsize=1073741824:10737418
  */
 export async function startChild({ command, cwd, env, identity }: ChildOptions): Promise<Child> {
   const line = identity
-    ? [programs.prlimit, ...limits, '--nproc=256:256', '--', ...asUser(identity, [...inside(cwd), ...command])]
+    ? [
+        programs.prlimit,
+        ...limits,
+        '--nproc=256:256',
+        '--',
+        programs.setpriv,
+        ...privileges(identity),
+        '--',
+        ...inside(cwd),
+        ...command,
+      ]
     : [programs.prlimit, ...limits, '--', ...inside(cwd), ...command];
   const [program = '', ...args] = line;
   const process = spawn(program, args, { cwd: '/', env: { ...env }, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
@@ -52,6 +62,10 @@ export async function startChild({ command, cwd, env, identity }: ChildOptions):
 /** Only its own user may enter the folder of a session, not even root without its usual rights: the child has to go there itself. */
 function inside(cwd: string): readonly string[] {
   return [programs.shell, '-c', 'cd -- "$1" && shift && exec "$@"', 'sh', cwd];
+}
+
+function privileges({ uid, gid }: SessionIdentity): readonly string[] {
+  return [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--inh-caps=-all', '--no-new-privs', '--pdeathsig=KILL'];
 }
 
 /** One buffer, however small the parts are: when it is full its second half moves to the front. */

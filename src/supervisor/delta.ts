@@ -2,7 +2,7 @@ import type { WorkspaceDelta, WorkspaceDeltaRequest } from '../harness/deltas.js
 import { instant } from '../harness/instant.js';
 import { equalJson } from '../lib/json.js';
 import type { Instance } from './instance.js';
-import { freeze, thaw } from './processes.js';
+import { freeze, standstillOf, thaw } from './processes.js';
 import { poison } from './prompt.js';
 import { Refusal } from './refusal.js';
 import { move } from './session.js';
@@ -21,6 +21,9 @@ const reserved = [
   ...['.orka-artifacts', '.orka-credentials', '.orka-infrastructure', '.orka-publisher', '.orka-runtime-control'],
   '.orka-workspace-delta',
 ];
+
+/** Milliseconds: a delta is waited for half a minute. */
+const [readWithin, freezeWithin] = [20_000, 8_000];
 
 /** Why a delta cannot be taken now, or ever; `undefined` = it can. */
 function requestProblem({ state, last, order }: Session, request: WorkspaceDeltaRequest): Refusal | undefined {
@@ -78,15 +81,21 @@ async function readFrozen(
   host: { readonly sameUser: boolean },
 ) {
   if (!owner || !folder) throw new Refusal('session_poisoned', 'a session with a workspace', { status: 409 });
-  if (!(await freeze(owner))) throw new Refusal('session_poisoned', 'processes that can be stopped');
-  const frozenAt = instant(Date.now());
+  const user = host.sameUser ? undefined : identity;
   const order = { folder: folder.workspace, excluded, reserved, maxEntries: limits.maxEntries, maxBytes: limits.maxBytes };
-  const found = await scanAs(host.sameUser ? undefined : identity, order).catch((cause: unknown) => {
-    throw unreadable(cause);
-  });
-  const refusal = foundProblem(found, folder.workspaceId, limits);
-  if (refusal) throw refusal;
-  return { found, frozenAt };
+  for (const deadline = Date.now() + readWithin; Date.now() < deadline;) {
+    if (!(await freeze(owner, Math.min(freezeWithin, deadline - Date.now())))) break;
+    const [frozenAt, standstill] = [instant(Date.now()), standstillOf(owner)];
+    const found = await scanAs(user, order, deadline - Date.now()).catch((cause: unknown) => {
+      throw unreadable(cause);
+    });
+    // What was read while a process ran is read again.
+    if (standstillOf(owner) !== standstill) continue;
+    const refusal = foundProblem(found, folder.workspaceId, limits);
+    if (refusal) throw refusal;
+    return { found, frozenAt };
+  }
+  throw new Refusal('session_poisoned', 'processes that can be stopped');
 }
 
 function resume(session: Session): void {

@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import type { SessionIdentity } from './identities.js';
 
 /** Programs of the image that give a child its limits, its user and, once it has that, its folder. */
 export const programs = { prlimit: '/usr/bin/prlimit', setpriv: '/usr/bin/setpriv', shell: '/bin/bash' } as const;
@@ -15,10 +14,4 @@ export function harden(): void {
     env: {},
   });
   if (status !== 0) throw new Error('core files cannot be switched off', { cause: error });
-}
-
-/** A command under the user of a session: no supplementary groups, no rights and none to gain. It dies with the supervisor. */
-export function asUser({ uid, gid }: SessionIdentity, command: readonly string[]): readonly [string, ...string[]] {
-  const user = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  return [programs.setpriv, ...user, '--inh-caps=-all', '--no-new-privs', '--pdeathsig=KILL', '--', ...command];
 }

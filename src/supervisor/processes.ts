@@ -91,7 +91,7 @@ function afterName(stat: string): readonly string[] {
     .filter((field) => field !== '');
 }
 
-function procFile(pid: number, name: string): string {
+function procFile(pid: number | string, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'utf8');
   } catch {
@@ -191,6 +191,20 @@ async function stopAll(owner: ProcessOwner, deadline: number): Promise<boolean> 
     await sleep(scanPause);
   }
   return false;
+}
+
+/**
+ * A text that changes when a thread of an owner begins or runs, even if it is stopped again: a timer or a descriptor may send SIGCONT to its
+ * own process.
+ */
+export function standstillOf(owner: ProcessOwner): string {
+  const threads = processesOf(owner).flatMap(({ pid }) => threadsOf(pid).map((thread) => `${pid}/task/${thread}`));
+  return threads.map((thread) => `${thread} ${switchesOf(thread)}`).join('\n');
+}
+
+/** How often the kernel gave a processor to something else than this thread. */
+function switchesOf(thread: string): string {
+  return [...procFile(thread, 'status').matchAll(/^\w*voluntary_ctxt_switches:\s*(\d+)$/gm)].map(([, count]) => count).join('+');
 }
 
 /** Lets stopped processes go on. */

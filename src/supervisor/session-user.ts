@@ -4,7 +4,6 @@ import { flag, integer, record, text } from '../harness/decode.js';
 import type { Decoder } from '../harness/decode.js';
 import { decodeText } from '../harness/decode.js';
 import { CodedError } from '../lib/errors.js';
-import { asUser } from './hardening.js';
 import type { SessionIdentity } from './identities.js';
 
 /** `failed`: the child met an error of the file system. The other codes: it exceeded a bound, or ended without an answer. */
@@ -46,7 +45,7 @@ export interface RemoveAnswer {
   readonly code: string;
 }
 
-/** Milliseconds. A delta is waited for 30 s, of which the freeze may take 8. */
+/** Milliseconds. */
 const [scanWithin, removeWithin] = [15_000, 60_000];
 /** Bytes of an answer. */
 const longestAnswer = 4096;
@@ -88,9 +87,8 @@ function decodeAnswer<T>(decoder: Decoder<T>, answer: string): T {
 }
 
 function run(identity: SessionIdentity | undefined, order: ScanOrder | RemoveOrder, within: number): Promise<string> {
-  const node = [process.execPath, '--max-old-space-size=128', program] as const;
-  const [command, ...args] = identity ? asUser(identity, node) : node;
-  const child = spawn(command, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+  const args = ['--max-old-space-size=128', program];
+  const child = spawn(process.execPath, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
   return new Promise((resolve, reject) => {
     let answer = '';
     const fail = (code: 'time' | 'output' | 'ended', allowed: string, found?: string) => {
@@ -109,6 +107,6 @@ function run(identity: SessionIdentity | undefined, order: ScanOrder | RemoveOrd
       if (code === 0) resolve(answer);
       else fail('ended', 'a child that answers', `ended by ${signal ?? `code ${code ?? 'unknown'}`}`);
     });
-    child.stdin.on('error', () => undefined).end(JSON.stringify(order));
+    child.stdin.on('error', () => undefined).end(JSON.stringify({ identity, order }));
   });
 }

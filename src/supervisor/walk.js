@@ -39,7 +39,7 @@ export function openFolder(path) {
   const fd = openSync(path, folderFlags);
   try {
     const stat = fstatSync(fd, { bigint: true });
-    const own = stat.uid === BigInt(process.getuid?.() ?? -1);
+    const own = stat.uid === BigInt(process.geteuid?.() ?? -1);
     if (own && (stat.mode & 0o700n) !== 0o700n) chmodSync(`/proc/self/fd/${fd}`, 0o700);
     return { fd, id: idOf(stat) };
   } catch (error) {
@@ -173,7 +173,7 @@ export function emptyFolder(root) {
 /** Removes the entries of a shared folder that belong to this user, as far as they can be removed. @param {string} path */
 export function removeOwn(path) {
   const shared = openFolder(path);
-  const uid = process.getuid?.();
+  const uid = process.geteuid?.();
   for (const name of namesIn(shared)) {
     const entry = entryAt(shared.fd, name);
     try {

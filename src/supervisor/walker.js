@@ -1,12 +1,27 @@
-// The program that a supervisor runs as the user of a session, see session-user.ts: one order on stdin, one answer on stdout.
+// The program that a supervisor runs for work on what a session owns, see session-user.ts: one order on stdin, one answer on stdout.
 
 import { readFileSync } from 'node:fs';
 import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
 
+/** @typedef {import('./identities.js').SessionIdentity} SessionIdentity */
 /** @typedef {import('./session-user.js').ScanOrder} ScanOrder */
 /** @typedef {import('./session-user.js').RemoveOrder} RemoveOrder */
 /** @typedef {import('./session-user.js').ScanAnswer} ScanAnswer */
 /** @typedef {import('./session-user.js').RemoveAnswer} RemoveAnswer */
+
+/**
+ * Becomes the user of the session, for good. A process that changes its user itself, without a new program after it, cannot be traced or
+ * opened in /proc by others of that user.
+ *
+ * @param {SessionIdentity} identity
+ */
+function becomeUser({ uid, gid }) {
+  // Node's own handler would open a debugger for every process that may send the signal.
+  process.on('SIGUSR1', () => undefined);
+  process.setgroups?.([]);
+  process.setgid?.(gid);
+  process.setuid?.(uid);
+}
 
 /** @param {ScanOrder} order @returns {ScanAnswer} */
 function scan({ folder, excluded, reserved, maxEntries, maxBytes }) {
@@ -49,8 +64,10 @@ function remove({ folders, shared }) {
 
 /** @returns {ScanAnswer | RemoveAnswer | { readonly failed: string }} */
 function answer() {
-  const order = /** @type {ScanOrder | RemoveOrder} */ (JSON.parse(readFileSync(0, 'utf8')));
+  /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder }} */
+  const { identity, order } = JSON.parse(readFileSync(0, 'utf8'));
   try {
+    if (identity) becomeUser(identity);
     return 'folder' in order ? scan(order) : remove(order);
   } catch (error) {
     // A message would quote names that the session chose.

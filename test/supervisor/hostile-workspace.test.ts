@@ -390,14 +390,19 @@ suite('a session whose processes resist being stopped', () => {
 
   const compiler = ['/usr/bin/cc', '/usr/bin/gcc'].find((file) => existsSync(file));
   const withCompiler = compiler === undefined ? test.skip : test;
-  /** A program that vforks again and again; its child executes another one after so many microseconds. */
-  function vforker(microseconds: number): string {
+  function compiled(text: string): string {
     const folder = mkdtempSync(path.join(tmpdir(), 'program-'));
     chmodSync(folder, 0o755);
-    const [source, file] = [path.join(folder, 'a.c'), path.join(folder, 'vforker')];
-    writeFileSync(
-      source,
-      `#include <sys/wait.h>
+    const [source, file] = [path.join(folder, 'a.c'), path.join(folder, 'program')];
+    writeFileSync(source, text);
+    expect(spawnSync(compiler ?? '', ['-o', file, source]).status).toBe(0);
+    chmodSync(file, 0o755);
+    return file;
+  }
+
+  /** A program that vforks again and again; its child executes another one after so many microseconds. */
+  const vforker = (microseconds: number) =>
+    compiled(`#include <sys/wait.h>
 #include <unistd.h>
 int main(void) {
   for (;;) {
@@ -406,15 +411,13 @@ int main(void) {
     waitpid(pid, 0, 0);
   }
 }
-`,
-    );
-    expect(spawnSync(compiler ?? '', ['-o', file, source]).status).toBe(0);
-    chmodSync(file, 0o755);
-    return file;
-  }
+`);
+
+  /** A parent waits for the child of its vfork. */
+  const waits = (_: string, uid: number) => eventually(() => processesOf({ uid }).some(({ state }) => state === 'D'));
 
   withCompiler('is stopped once the child of a vfork, which takes three seconds, executes its program', async () => {
-    const done = await attack(it, 'vfork', `program ${vforker(3_000_000)}`);
+    const done = await attack(it, 'vfork', `program ${vforker(3_000_000)}`, waits);
     expect(done.delta).toMatchObject({ state: 'no_change' });
     expect((await it.status()).lifecycle).toBe('ready');
   });
@@ -427,13 +430,44 @@ int main(void) {
 
   withCompiler('and cannot be stopped is poisoned and ended, and costs nobody else', async () => {
     const other = await it.session('beside-unstoppable');
-    const done = await attack(it, 'unstoppable', `program ${vforker(900_000_000)}`);
+    const done = await attack(it, 'unstoppable', `program ${vforker(900_000_000)}`, waits);
     expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'processes that can be stopped' });
     await gone(it, done.task);
     expect(processesOf({ uid: done.uid })).toEqual([]);
     expect((await it.status()).lifecycle).toBe('ready');
     await finish(it, other, await it.run(other, 'say still here'));
   });
+
+  withCompiler('and lets a timer continue it is poisoned and ended, and costs nobody else', async () => {
+    const file = compiled(`#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+static void go_on(int signal) { (void)signal; }
+int main(void) {
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+  struct itimerspec each = {{0, 60000000}, {0, 60000000}};
+  timer_create(CLOCK_MONOTONIC, &event, &timer);
+  timer_settime(timer, 0, &each, 0);
+  signal(SIGCONT, go_on);
+  for (;;) pause();
+}
+`);
+    const done = await attack(it, 'timer', `program ${file}`, (_, uid) =>
+      eventually(() => processesOf({ uid }).some(({ pid }) => catchesSigcont(pid))),
+    );
+    expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'processes that can be stopped' });
+    await gone(it, done.task);
+    expect(processesOf({ uid: done.uid })).toEqual([]);
+    expect((await it.status()).lifecycle).toBe('ready');
+  });
+
+  /** The last thing that the program does before it waits. */
+  function catchesSigcont(pid: number): boolean {
+    const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : '';
+    const caught = BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(status)?.[1] ?? '0'}`);
+    return ((caught >> 17n) & 1n) === 1n;
+  }
 
   test('is not stopped before each of its threads is', async () => {
     const uid = freshUsers();
@@ -542,6 +576,36 @@ suite('work as the user of a session', () => {
     mkdirSync(path.join(at, 'a/private'), { mode: 0o700 });
     const scan = scanAs(identity, { ...order, folder: at });
     await expect(scan).rejects.toMatchObject({ code: 'failed', finding: { found: 'EACCES' } });
+  });
+
+  test('cannot be opened, traced or debugged by other processes of that user', async () => {
+    const at = made('watched');
+    const script = `process.chdir(${JSON.stringify(at)}); for (let i = 0; i < 20000; i++) fs.mkdirSync('d' + i);
+      process.on('message', () => process.exit()); const tried = new Set();
+      setInterval(() => {
+        for (const pid of fs.readdirSync('/proc').filter(Number)) {
+          let status = ''; if (Number(pid) !== process.pid) try { status = fs.readFileSync('/proc/' + pid + '/status', 'utf8'); } catch {}
+          if (!status.includes('Uid:\\t' + process.getuid() + '\\t')) continue;
+          if (!tried.size) try { process.kill(pid, 'SIGUSR1'); } catch {}
+          for (const [file, how] of [['mem', 'r+'], ['fd/1', 'w'], ['environ', 'r'], ['cwd', 'r']])
+            try { fs.openSync('/proc/' + pid + '/' + file, how); tried.add(file + ' ok'); } catch (e) { tried.add(file + ' ' + e.code); }
+          const socket = require('net').connect(9229, '127.0.0.1', () => process.send('debugger'));
+          socket.on('error', () => {});
+        }
+        if (tried.size > 0) process.send([...tried].join());
+      }, 1); process.send('ready');`;
+    const watcher = spawn(process.execPath, ['-e', script], { ...identity, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const seen = new Set<unknown>();
+    try {
+      watcher.on('message', (message) => seen.add(message));
+      await eventually(() => seen.has('ready'));
+      const found = await scanAs(identity, { ...order, folder: at, maxEntries: 100_000 });
+      expect(found.entries).toBe(20_001);
+      await eventually(() => seen.size > 1);
+      expect([...seen]).toEqual(['ready', 'mem EACCES,fd/1 EACCES,environ EACCES,cwd EACCES']);
+    } finally {
+      watcher.kill('SIGKILL');
+    }
   });
 
   test('removes what is its own from a shared folder, and nothing else', async () => {
