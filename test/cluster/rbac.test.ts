@@ -193,13 +193,7 @@ describe('the controller may not', () => {
       'see or change the cluster',
       questions(
         all,
-        [
-          'namespaces',
-          'persistentvolumes',
-          'customresourcedefinitions.apiextensions.k8s.io',
-          'pods',
-          'tasks.core.orka.ai',
-        ],
+        ['namespaces', 'persistentvolumes', 'customresourcedefinitions.apiextensions.k8s.io', 'pods', 'tasks.core.orka.ai'],
         [''],
       ),
     ],

@@ -29,8 +29,7 @@ const tasks: readonly Task[] = [
 const of = (change: WatchedChange, all = tasks) =>
   concernedBy(change, {
     tasks: () => all,
-    tasksBy: (index, key) =>
-      foundBy('tasks', () => all)(index, key) as unknown as readonly Task[],
+    tasksBy: (index, key) => foundBy('tasks', () => all)(index, key) as unknown as readonly Task[],
     pools: () => [poolOf(plan)],
     poolsOn: (node) => [`team-a/pool-on-${node}`],
     nextPlaces: ({ metadata }) => [`${metadata.namespace ?? ''}/first`, `${metadata.namespace ?? ''}/second`],
