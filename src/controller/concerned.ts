@@ -1,4 +1,4 @@
-import type { Agent, Manifest, RuntimePool, RuntimePoolClass, Task } from '../api/index.js';
+import type { Manifest, RuntimePool, RuntimePoolClass, Task } from '../api/index.js';
 import { compareWaiting, waitingOf } from '../domain/queue-order.js';
 import { keyOf } from '../kube/store.js';
 import { poolNameOf } from './pool/demand.js';
@@ -16,6 +16,8 @@ export interface WatchedChange {
 /** What there is, asked only by changes that concern many. */
 export interface Concerning {
   readonly tasks: () => readonly Task[];
+  /** Tasks by the key of their pool, or of the Agent that they wait to be bound to. */
+  readonly tasksBy: (index: 'pool' | 'agent', key: string) => readonly Task[];
   readonly pools: () => readonly RuntimePool[];
   /** Keys of the pools that have a Pod on a node. */
   readonly poolsOn: (node: string) => readonly string[];
@@ -40,10 +42,7 @@ export function concernedBy({ name, before, after }: WatchedChange, known: Conce
       return ofTask(before as Task | undefined, after as Task | undefined, known);
     case 'agents':
       return of({
-        tasks: known
-          .tasks()
-          .filter((task) => both.some((agent) => refersTo(task, agent as unknown as Agent)))
-          .map(keyOf),
+        tasks: both.flatMap((agent) => known.tasksBy('agent', keyOf(agent))).map(keyOf),
       });
     case 'classes':
       return ofClass(both as unknown as readonly RuntimePoolClass[], known);
@@ -73,12 +72,6 @@ function ofTask(before: Task | undefined, after: Task | undefined, { nextPlaces 
   });
 }
 
-/** What a Task was bound to is in its snapshot. */
-function refersTo(task: Task, { metadata }: Agent): boolean {
-  const open = !isBound(task) && !isSettled(task);
-  return open && task.metadata.namespace === metadata.namespace && task.spec.agentRef?.name === metadata.name;
-}
-
 /** What runs with its kind, and every Task that may come to. */
 function ofClass(both: readonly RuntimePoolClass[], { tasks, pools }: Concerning): Concerned {
   const isOf = (kind: string | undefined) => both.some(({ spec }) => spec.providerKind === kind);
@@ -95,9 +88,9 @@ function ofClass(both: readonly RuntimePoolClass[], { tasks, pools }: Concerning
 }
 
 /** Tasks of a pool that something is still to be done for: a slot, or an instance to ask, may be there by now. */
-function tasksOf({ metadata }: Manifest, { tasks, now }: Concerning): readonly string[] {
-  return tasks()
-    .filter((task) => task.metadata.namespace === metadata.namespace && poolNameOf(task) === metadata.name && !isDone(task))
+function tasksOf(pool: Manifest, { tasksBy, now }: Concerning): readonly string[] {
+  return tasksBy('pool', keyOf(pool))
+    .filter((task) => !isDone(task))
     .sort((a, b) => compareWaiting(waitingOf(a), waitingOf(b), now))
     .map(keyOf);
 }

@@ -377,6 +377,7 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
       const concerned = concernedBy(change, {
         tasks: () => world.tasks.list() as unknown as readonly Task[],
         pools: () => world.pools.list() as unknown as readonly RuntimePool[],
+        tasksBy: (index, key) => world.tasks.by(index, key) as unknown as readonly Task[],
         poolsOn: (node) => poolsOn(world, node),
         nextPlaces: tasks.nextPlaces,
         now: systemClock.now(),

@@ -1,16 +1,20 @@
-import type { Manifest } from '../api/index.js';
+import type { Manifest, Task } from '../api/index.js';
 import { apiVersion, runtimePoolClassKind, runtimePoolKind, taskKind, agentKind } from '../api/index.js';
 import { labelKeys } from '../domain/labels.js';
-import { isObject, valueAt } from '../lib/json.js';
+import { isObject } from '../lib/json.js';
 import type { KubeClient, ObjectKind } from '../kube/client.js';
+import type { IndexFunction } from '../kube/indexer.js';
 import { createView } from '../kube/own-writes.js';
 import type { View } from '../kube/own-writes.js';
 import { startReflector } from '../kube/reflector.js';
 import type { Reflector } from '../kube/reflector.js';
+import { poolNameOf } from './pool/demand.js';
 import type { ControllerSettings } from './settings.js';
+import { isBound, isSettled } from './task/observation.js';
 
 /** The objects of one kind wherever we watch it, by `namespace/name`. */
-export interface Watched extends Omit<View, 'changed'> {
+export interface Watched<Index extends string = never> extends Omit<View, 'changed' | 'by'> {
+  readonly by: (index: Index, value: string) => readonly Manifest[];
   readonly kind: ObjectKind;
   /** The server does not know the kind. */
   readonly missing: () => boolean;
@@ -43,7 +47,45 @@ export const watchedKinds = {
 
 export type WatchedName = keyof typeof watchedKinds;
 /** What the controller knows of the cluster: every kind that it decides on, a moment ago. */
-export type World = Readonly<Record<WatchedName, Watched>>;
+export type World = { readonly [Name in WatchedName]: Watched<keyof (typeof worldIndexes)[Name] & string> };
+
+const ofPool = { pool: poolOf };
+const label =
+  (name: string): IndexFunction =>
+  ({ metadata }) =>
+    metadata.labels?.[name];
+
+/** What the objects of a kind are found by, besides their keys. A look at one pool or Task must cost the same however many others there are. */
+export const worldIndexes = {
+  tasks: {
+    /** Key of the pool that a Task is for. */
+    pool: poolOfTask,
+    /** Namespace of a Task that is not settled. */
+    openIn: (task) => (isSettled(task as unknown as Task) ? undefined : task.metadata.namespace),
+    /** Key of the Agent of a Task that is neither bound nor settled. */
+    agent: agentOfTask,
+  },
+  agents: {},
+  pools: {},
+  classes: {},
+  services: ofPool,
+  policies: ofPool,
+  budgets: ofPool,
+  secrets: ofPool,
+  deployments: ofPool,
+  templates: ofPool,
+  warmPools: ofPool,
+  claims: ofPool,
+  sandboxes: ofPool,
+  pods: {
+    pool: poolOf,
+    poolUid: label(labelKeys.poolUid),
+    poolKey: label(labelKeys.poolKey),
+    uid: ({ metadata }) => metadata.uid,
+    node: nodeOf,
+  },
+  cordonedNodes: {},
+} as const satisfies Readonly<Record<WatchedName, Readonly<Record<string, IndexFunction>>>>;
 
 const inTaskNamespaces: readonly WatchedName[] = ['tasks', 'agents', 'pools'];
 /** Kinds of which only what carries our labels is watched. A Sandbox is the provider's own, and a Pod that lost its labels is still a Pod. */
@@ -86,7 +128,7 @@ export function watchWorld(
     const views = new Map<string | undefined, View>();
     const started = new Map<string | undefined, Reflector>();
     for (const namespace of namespaces) {
-      const view = createView(() => reflector);
+      const view = createView(() => reflector, { indexes: worldIndexes[name] });
       const reflector: Reflector = startReflector(client, {
         ...kind,
         ...(namespace === undefined ? {} : { namespace }),
@@ -110,6 +152,7 @@ export function watchWorld(
       kind,
       get: (key) => viewOf(key)?.get(key),
       list: () => [...views.values()].flatMap((view) => view.list()),
+      by: (index: string, value: string) => [...views.values()].flatMap((view) => view.by(index, value)),
       wrote: (object) => views.get(object.metadata.namespace)?.wrote(object),
       removed: (object) => views.get(object.metadata.namespace)?.removed(object),
       missing: () => [...started.values()].some((reflector) => reflector.missing()),
@@ -163,7 +206,24 @@ export function poolOf(object: Manifest): string | undefined {
 
 /** Keys of the pools that have a Pod on a node. */
 export function poolsOn({ pods }: Pick<World, 'pods'>, node: string): readonly string[] {
-  return pods.list().flatMap((pod) => (valueAt(pod, ['spec', 'nodeName']) === node ? (poolOf(pod) ?? []) : []));
+  return pods.by('node', node).flatMap((pod) => poolOf(pod) ?? []);
+}
+
+function poolOfTask(object: Manifest): string | undefined {
+  const name = poolNameOf(object);
+  return name === undefined ? undefined : `${object.metadata.namespace ?? ''}/${name}`;
+}
+
+function agentOfTask(object: Manifest): string | undefined {
+  const task = object as unknown as Task;
+  const name = task.spec.agentRef?.name;
+  return isBound(task) || isSettled(task) || name === undefined ? undefined : `${task.metadata.namespace ?? ''}/${name}`;
+}
+
+/** Name of the node that a Pod is placed on. */
+export function nodeOf({ spec }: Manifest): string | undefined {
+  const name = isObject(spec) ? spec['nodeName'] : undefined;
+  return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
 /** Labels that say which pool an object belongs to. */

@@ -1,6 +1,8 @@
 import type { Manifest } from '../api/index.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
+import { Indexer } from './indexer.js';
+import type { IndexFunction } from './indexer.js';
 import type { Reflector } from './reflector.js';
 import { isNewer, keyOf } from './store.js';
 import type { ChangeHandler } from './store.js';
@@ -17,6 +19,8 @@ const forgottenUncompared = 10_000;
 export interface View {
   readonly get: (key: string) => Manifest | undefined;
   readonly list: () => readonly Manifest[];
+  /** Those that an index finds by a value, without a look at the others. */
+  readonly by: (index: string, value: string) => readonly Manifest[];
   /** Records what the server has: the answer to a write, or to a read. One that is older than what is known changes nothing. */
   readonly wrote: (object: Manifest) => void;
   /** Records that an object is gone for good: it is not found, or it was deleted and had nothing that delayed its end. */
@@ -36,14 +40,30 @@ interface Own {
  * A watch lags behind our own writes; deciding on what it had before would mean to write again what is written. What we wrote counts until the
  * watch has come that far, however long it takes, so that nobody sees an object go back to an earlier state.
  */
-export function createView(reflector: () => Pick<Reflector, 'get' | 'list' | 'reached'>, clock: Clock = systemClock): View {
+export function createView(
+  reflector: () => Pick<Reflector, 'get' | 'list' | 'reached'>,
+  {
+    clock = systemClock,
+    indexes = {},
+  }: { readonly clock?: Clock; readonly indexes?: Readonly<Record<string, IndexFunction>> } = {},
+): View {
   const written = new Map<string, Own>();
+  const indexer = new Indexer(indexes);
+
+  /** After each change of what is watched, or of what was written. */
+  function index(key: string): void {
+    indexer.update(
+      key,
+      [reflector().get(key), written.get(key)?.object].flatMap((object) => object ?? []),
+    );
+  }
 
   function newest(key: string, known: Manifest | undefined): Manifest | undefined {
     const own = written.get(key);
     if (!own) return known;
     if (isOver(own, known)) {
       written.delete(key);
+      index(key);
       return known;
     }
     return own.gone ? undefined : own.object;
@@ -57,8 +77,15 @@ export function createView(reflector: () => Pick<Reflector, 'get' | 'list' | 're
     return !isLater(object, known) && !(gone && isSame(known, object));
   }
 
+  const get = (key: string) => newest(key, reflector().get(key));
+
   return {
-    get: (key) => newest(key, reflector().get(key)),
+    get,
+    by: (name, value) =>
+      indexer.keys(name, value).flatMap((key) => {
+        const object = get(key);
+        return object && indexer.has(name, value, object) ? [object] : [];
+      }),
     list: () => {
       const known = new Map(
         reflector()
@@ -74,6 +101,7 @@ export function createView(reflector: () => Pick<Reflector, 'get' | 'list' | 're
       // Answers may come in another order than they were given in.
       if (own && (isLater(own.object, object) || (own.gone && isSame(own.object, object)))) return;
       written.set(key, { object, gone: false, at: clock.elapsed() });
+      index(key);
     },
     removed: (object) => {
       const key = keyOf(object);
@@ -81,11 +109,13 @@ export function createView(reflector: () => Pick<Reflector, 'get' | 'list' | 're
       const later = own && isLater(own, object);
       if (later && !isSame(own, object)) return;
       written.set(key, { object: later ? own : object, gone: true, at: clock.elapsed() });
+      index(key);
     },
     changed: (key, before, after) => {
       // Gone is gone, whatever we wrote into it before; one that we made since under its name is another.
       const own = written.get(key);
       if (after === undefined && before?.metadata.uid === own?.object.metadata.uid) written.delete(key);
+      index(key);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Manifest, Task } from '../../src/api/index.js';
 import { concernedBy, openTasksIn } from '../../src/controller/concerned.js';
 import type { WatchedChange } from '../../src/controller/concerned.js';
 import { at, boundTask, created, inState, newTask, poolOf, takenTask } from '../support/controlled-task.js';
+import { foundBy } from '../support/found-by.js';
 import { agent, poolClass } from '../support/objects.js';
 
 const { task: bound, plan } = boundTask();
@@ -28,6 +29,7 @@ const tasks: readonly Task[] = [
 const of = (change: WatchedChange, all = tasks) =>
   concernedBy(change, {
     tasks: () => all,
+    tasksBy: (index, key) => foundBy('tasks', () => all)(index, key) as unknown as readonly Task[],
     pools: () => [poolOf(plan)],
     poolsOn: (node) => [`team-a/pool-on-${node}`],
     nextPlaces: ({ metadata }) => [`${metadata.namespace ?? ''}/first`, `${metadata.namespace ?? ''}/second`],

@@ -16,10 +16,9 @@ const pool = {
 function stored() {
   const client = memoryClient();
   const known = client.put(pool);
-  const view = createView(
-    () => ({ get: () => known, list: () => [known], reached: () => known.metadata.resourceVersion }),
-    fakeClock(),
-  );
+  const view = createView(() => ({ get: () => known, list: () => [known], reached: () => known.metadata.resourceVersion }), {
+    clock: fakeClock(),
+  });
   const watched: Watched = {
     ...view,
     kind: { apiVersion: pool.apiVersion, kind: pool.kind },

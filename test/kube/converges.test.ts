@@ -173,7 +173,7 @@ function scene() {
     told.set(after.metadata.uid ?? '', { version: versionOf(after), went: false });
   }
 
-  const view = createView(() => reflector, clock);
+  const view = createView(() => reflector, { clock });
   const reflector: Reflector = startReflector(client, {
     apiVersion: 'v1',
     kind: 'ConfigMap',

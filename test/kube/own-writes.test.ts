@@ -14,7 +14,7 @@ function viewed() {
   const clock = fakeClock();
   let known: Manifest | undefined;
   let reached: string | undefined = '1';
-  const view = createView(() => ({ get: () => known, list: () => (known ? [known] : []), reached: () => reached }), clock);
+  const view = createView(() => ({ get: () => known, list: () => (known ? [known] : []), reached: () => reached }), { clock });
   return {
     view,
     clock,

@@ -2,7 +2,7 @@ import type { ActiveInstance, Agent, Manifest, RuntimePool, Task, TaskStatus } f
 import { taskKind, validate, validateUpdate } from '../../src/api/index.js';
 import type { ClassVerdict } from '../../src/controller/classes.js';
 import type { TaskObservation } from '../../src/controller/task/observation.js';
-import type { World } from '../../src/controller/world.js';
+import type { WatchedName, World } from '../../src/controller/world.js';
 import { watchedKinds } from '../../src/controller/world.js';
 import { queuedStatus } from '../../src/domain/admission/project.js';
 import type { Hosting } from '../../src/domain/admission/rule.js';
@@ -15,6 +15,7 @@ import { thaw } from '../../src/domain/thaw.js';
 import type { Thawed } from '../../src/domain/thaw.js';
 import { classDigest, compile } from '../../src/render/compile.js';
 import { renderRuntimePool } from '../../src/render/runtime-pool.js';
+import { foundBy } from './found-by.js';
 import type { MemoryClient } from './memory-client.js';
 import { agent as anAgent, poolClass, task as aTask } from './objects.js';
 
@@ -173,6 +174,7 @@ export function worldOf(client: MemoryClient): World {
         kind,
         get: (key: string) => all().find((one) => keyOf(one) === key),
         list: all,
+        by: foundBy(name as WatchedName, all),
         wrote: () => undefined,
         removed: () => undefined,
         missing: () => false,

@@ -20,6 +20,7 @@ import type { WorkResult } from '../../src/kube/workqueue.js';
 import { equalJson, isObject } from '../../src/lib/json.js';
 import type { Json, JsonObject } from '../../src/lib/json.js';
 import { classDigest, compile } from '../../src/render/compile.js';
+import { foundBy } from './found-by.js';
 import { capabilities, classSpec, materialized, now, runningStatus, statusDocument, storedPool } from './pool-observation.js';
 
 /** The token that instances show to the provider's proxy. */
@@ -230,6 +231,7 @@ export async function fakePoolCluster(
           .map(hidden)
           .find(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === key),
       list: () => own().map(hidden),
+      by: foundBy(name, () => own().map(hidden)),
       wrote: () => undefined,
       removed: () => undefined,
       missing: () => false,

@@ -18,7 +18,7 @@ import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import { classDigestOf, isMadeFrom } from '../classes.js';
 import type { Classes } from '../classes.js';
-import { childKinds, poolLabelsOf, poolOf, providerKinds, watchedKinds } from '../world.js';
+import { childKinds, poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, WatchedName, World } from '../world.js';
 import { chainDiffers } from './chain.js';
 import { claimVerdict } from './claim-verdict.js';
@@ -71,9 +71,8 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
   };
   const credentials = credentialsOf(pool, epoch, memory, { tokenVersion, secret: ownSecret });
   const rendered = compiled && credentials.state === 'ready' ? renderedOf(pool, compiled, epoch, memory) : undefined;
-  const ownSecrets = world.secrets.list().filter(own);
-  const pods =
-    family === 'workspace' ? ownPods(world.pods, labels.poolUid, at(claimName)) : keyedPods(world.pods, labels.poolKey);
+  const ownSecrets = world.secrets.by('pool', key).filter(own);
+  const pods = family === 'workspace' ? ownPods(world, labels.poolUid, at(claimName)) : keyedPods(world, labels.poolKey);
   const deployment = world.deployments.get(at(base));
   const [template, warmPool, claim, sandbox] =
     family === 'workspace'
@@ -99,7 +98,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     epoch,
     demand: demandOf(
       pool,
-      world.tasks.list() as unknown as readonly Task[],
+      world.tasks.by('pool', key) as unknown as readonly Task[],
       memory.wanted,
       world.tasks.readable(labels.poolNamespace),
     ),
@@ -128,7 +127,9 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
         ? staleSecrets(ownSecrets.filter(isManaged), { family, deployment, pods }, epoch, memory)
         : [],
     strangers: ownSecrets.filter((secret) => !isManaged(secret)),
-    remains: [world.services, world.policies, world.budgets, world.secrets].flatMap((watched) => watched.list().filter(own)),
+    remains: [world.services, world.policies, world.budgets, world.secrets].flatMap((watched) =>
+      watched.by('pool', key).filter(own),
+    ),
     recorded: recordedState(pool),
     known: {
       attested,
@@ -169,14 +170,17 @@ function isOnCordonedNode({ node, deleting, finished, toleratesCordon }: PodView
 }
 
 function neighboursOf(world: World, key: string): readonly Neighbour[] {
-  const placed = new Set(world.pods.list().flatMap((pod) => (viewOf(pod).node === undefined ? [] : (poolOf(pod) ?? []))));
   const others = (world.pools.list() as unknown as readonly RuntimePool[]).filter((pool) => keyOf(pool) !== key);
-  const tasks = world.tasks.list() as unknown as readonly Task[];
   return others.map((pool) => ({
     pool,
     ...kindOf(pool),
-    demand: demandOf(pool, tasks, false, world.tasks.readable(pool.metadata.namespace)),
-    placed: placed.has(keyOf(pool)),
+    demand: demandOf(
+      pool,
+      world.tasks.by('pool', keyOf(pool)) as unknown as readonly Task[],
+      false,
+      world.tasks.readable(pool.metadata.namespace),
+    ),
+    placed: world.pods.by('pool', keyOf(pool)).some((pod) => viewOf(pod).node !== undefined),
   }));
 }
 
@@ -301,17 +305,16 @@ function claimView(live: Manifest, owned: boolean, warmPoolName: string, memory:
 }
 
 /** By label, and the one of the claim's name, so that a Pod that lost its labels is not taken for gone. */
-function ownPods(pods: Watched, poolUid: string, claimKey: string): readonly PodView[] {
-  const labelled = pods.list().filter(({ metadata }) => metadata.labels?.[labelKeys.poolUid] === poolUid);
+function ownPods({ pods }: Pick<World, 'pods'>, poolUid: string, claimKey: string): readonly PodView[] {
+  const labelled = pods.by('poolUid', poolUid);
   const named = pods.get(claimKey);
   const all = named && !labelled.includes(named) ? [...labelled, named] : labelled;
   return all.map((pod) => viewOf(pod));
 }
 
 /** Whatever has the label that the Deployment, the Service and the policies select by. Source: workload.md §3.9. */
-function keyedPods(pods: Watched, poolKey: string): readonly PodView[] {
-  const keyed = pods.list().filter(({ metadata }) => metadata.labels?.[labelKeys.poolKey] === poolKey);
-  return keyed.map((pod) => viewOf(pod));
+function keyedPods({ pods }: Pick<World, 'pods'>, poolKey: string): readonly PodView[] {
+  return pods.by('poolKey', poolKey).map((pod) => viewOf(pod));
 }
 
 /** Whoever deletes a claim and keeps its dependents leaves a Sandbox without an owner; and a Pod can be made by hand. */

@@ -1,6 +1,7 @@
 import type { Manifest } from '../../api/index.js';
 import { deployedIdentity, supervisorContainer } from '../../domain/deployed.js';
 import { isObject } from '../../lib/json.js';
+import { nodeOf } from '../world.js';
 import type { PodView } from './observation.js';
 
 interface ContainerStatus {
@@ -66,11 +67,6 @@ export function podView(pod: Manifest): PodView {
         : undefined,
     identity: deployedIdentity(pod),
   };
-}
-
-function nodeOf({ spec }: Manifest): string | undefined {
-  const name = isObject(spec) ? spec['nodeName'] : undefined;
-  return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
 interface Toleration {

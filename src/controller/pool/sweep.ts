@@ -43,7 +43,8 @@ function leftOf(
   key: string,
   poolUid: string | undefined,
 ): readonly Manifest[] | undefined {
-  const left = (watched: Watched) => watched.list().filter((object) => isLeft(object, runtimeNamespace, key, poolUid));
+  const left = (watched: Watched<'pool'>) =>
+    watched.by('pool', key).filter((object) => isLeft(object, runtimeNamespace, key, poolUid));
   // A Pod that nobody owns may be anybody's while there is a pool of the name.
   const running = [...left(world.sandboxes), ...left(world.pods)].filter((object) => poolUid === undefined || held(object));
   const stages = [

@@ -63,7 +63,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     quota:
       limit === undefined || binding
         ? undefined
-        : quotaOf(task, world.tasks.list() as unknown as readonly Task[], limit, options.standingOf),
+        : quotaOf(task, world.tasks.by('openIn', namespace) as unknown as readonly Task[], limit, options.standingOf),
     paused: options.pauseOf?.(namespace),
     namespaceUid: memory.namespaceUid,
     epoch,
@@ -85,11 +85,11 @@ function unreadableKinds(world: World, namespace: string, task: Task): readonly 
 }
 
 /** Only who is queued itself, for an instance that takes work, has rivals. */
-function rivalsOf({ tasks }: World, task: Task, pool: RuntimePool | undefined): readonly Waiting[] {
+function rivalsOf({ tasks }: Pick<World, 'tasks'>, task: Task, pool: RuntimePool | undefined): readonly Waiting[] {
   if (task.status?.execution?.state !== 'Queued' || pool?.status?.admissionState !== 'Accepting') return [];
   const holders = (pool.status.capacity?.reservations ?? []).map(({ taskUID }) => taskUID);
   const { namespace, uid } = task.metadata;
-  return (tasks.list() as unknown as readonly Task[])
+  return (tasks.by('pool', `${namespace ?? ''}/${pool.metadata.name}`) as unknown as readonly Task[])
     .filter(
       ({ metadata, status }) =>
         status?.execution?.state === 'Queued' &&
@@ -146,7 +146,7 @@ function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
   if (status?.execution?.state === 'Queued') return false;
   const [podUid] = status?.execution?.runtimeInstanceID?.split('.') ?? [];
   if (podUid === undefined || !pods.readable()) return false;
-  const pod = pods.list().find(({ metadata }) => metadata.uid === podUid);
+  const [pod] = pods.by('uid', podUid);
   const phase = isObject(pod?.['status']) ? pod['status']['phase'] : undefined;
   return pod === undefined || phase === 'Failed' || phase === 'Succeeded';
 }

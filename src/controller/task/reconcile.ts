@@ -53,7 +53,8 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
   function nextPlaces(task: Pick<Task, 'metadata'>): readonly string[] {
     const { world, clock, maxTasksPerNamespace: limit } = options;
     if (limit === undefined) return [];
-    return nextBeside(task, world.tasks.list() as unknown as readonly Task[], limit, standingOf, clock.now()).map(keyOf);
+    const open = world.tasks.by('openIn', task.metadata.namespace ?? '') as unknown as readonly Task[];
+    return nextBeside(task, open, limit, standingOf, clock.now()).map(keyOf);
   }
 
   /** What is known of the Task of that name is of no use to another one of it. Nobody reads what an attempt of a gone one says. */

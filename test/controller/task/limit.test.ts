@@ -11,6 +11,7 @@ import { keyOf, isNewer } from '../../../src/kube/store.js';
 import { createWorkqueue } from '../../../src/kube/workqueue.js';
 import { at, epoch, hosting, newTask, problemsOf, readyClass, worldOf } from '../../support/controlled-task.js';
 import { eventually, pause } from '../../support/eventually.js';
+import { foundBy } from '../../support/found-by.js';
 import { memoryClient, refusal } from '../../support/memory-client.js';
 import type { MemoryClient } from '../../support/memory-client.js';
 import { agent } from '../../support/objects.js';
@@ -45,7 +46,7 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
       learn(after);
       const concerned = concernedBy(
         { name: 'tasks', before, after },
-        { tasks, pools: () => [], poolsOn: () => [], nextPlaces: reconciler.nextPlaces, now: Date.now() },
+        { tasks, tasksBy: () => [], pools: () => [], poolsOn: () => [], nextPlaces: reconciler.nextPlaces, now: Date.now() },
       );
       for (const key of concerned.tasks) queue.add(key);
     }, 15);
@@ -59,7 +60,13 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
   const stored = worldOf(client);
   const world: World = {
     ...stored,
-    tasks: { ...stored.tasks, get: (key) => known.get(key), list: () => [...known.values()], wrote: learn },
+    tasks: {
+      ...stored.tasks,
+      get: (key) => known.get(key),
+      list: () => [...known.values()],
+      by: foundBy('tasks', () => [...known.values()]),
+      wrote: learn,
+    },
   };
   const stop = new AbortController();
   const reconciler = createTaskReconciler({
