@@ -172,6 +172,7 @@ test('Tasks that are created while new ones are paused take no place, and go on 
   await eventually(() => it.underWay().includes('first'));
   it.settle('running');
   await eventually(() => it.underWay().includes('second'));
-  expect([it.most(), it.taken()]).toEqual([2, ['running', 'first', 'second']]);
+  expect(it.most()).toBe(2);
+  expect(new Set(it.taken())).toEqual(new Set(['running', 'first', 'second']));
   expect(it.problems).toEqual([]);
 });
