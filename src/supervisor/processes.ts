@@ -11,6 +11,7 @@ interface ProcessState {
   readonly state: string;
   /** When it began, in ticks since the kernel did: a pid comes again, with another start. */
   readonly started: string;
+  readonly parent: number;
 }
 
 const scanPause = 25;
@@ -24,7 +25,6 @@ export function processesOf(owner: ProcessOwner): readonly ProcessState[] {
 }
 
 interface ProcessEntry extends ProcessState {
-  readonly parent: number;
   readonly sid: number;
   /** Real, effective, saved and file system user. */
   readonly uids: readonly number[];
@@ -159,34 +159,26 @@ export async function terminate(owner: ProcessOwner, grace: number): Promise<voi
   for (const deadline = Date.now() + grace; Date.now() < deadline && processesOf(owner).length > 0;) await sleep(scanPause);
 }
 
-/** Milliseconds of the first try to stop everything; each next one takes twice as long. */
-const firstTry = 100;
-
 /**
  * Stops every process of an owner; `true` = two scans saw the same ones, all stopped. A parent in vfork cannot stop before its child has
- * executed a program, and a stopped child never does: between tries, what has stopped goes on for a while. @default within: 8 s
+ * executed a program, and a stopped child never does: that child runs until then. @default within: 8 s
  */
 export async function freeze(owner: ProcessOwner, within = 8_000): Promise<boolean> {
   const deadline = Date.now() + within;
-  for (let time = firstTry; Date.now() < deadline; time *= 2) {
-    if (await stopAll(owner, Math.min(deadline, Date.now() + time))) return true;
-    // The others keep the signal that waits for them, which SIGCONT would take away.
-    signalAll(processesOf(owner).filter(isStopped), 'SIGCONT');
-    await sleep(Math.min(time, Math.max(0, deadline - Date.now())));
-  }
-  return false;
-}
-
-async function stopAll(owner: ProcessOwner, deadline: number): Promise<boolean> {
   for (let last: string | undefined; Date.now() < deadline;) {
     const found = processesOf(owner);
-    const stopped = found.every(isStopped);
+    const running = found.filter((one) => !isStopped(one));
     const seen = found.map(({ pid }) => pid).join();
-    if (stopped && seen === last) return true;
-    last = stopped ? seen : undefined;
+    if (running.length === 0 && seen === last) return true;
+    last = running.length === 0 ? seen : undefined;
+    const waiting = new Set(running.filter(({ state }) => state === 'D').map(({ pid }) => pid));
     signalAll(
-      found.filter((one) => !isStopped(one)),
+      running.filter(({ parent }) => !waiting.has(parent)),
       'SIGSTOP',
+    );
+    signalAll(
+      found.filter((one) => isStopped(one) && waiting.has(one.parent)),
+      'SIGCONT',
     );
     await sleep(scanPause);
   }
@@ -194,12 +186,12 @@ async function stopAll(owner: ProcessOwner, deadline: number): Promise<boolean> 
 }
 
 /**
- * A text that changes when a thread of an owner begins or runs, even if it is stopped again: a timer or a descriptor may send SIGCONT to its
- * own process.
+ * A text that changes when a thread of an owner begins, may run or has run, even if it is stopped again: a timer or a descriptor may send
+ * SIGCONT to its own process.
  */
 export function standstillOf(owner: ProcessOwner): string {
   const threads = processesOf(owner).flatMap(({ pid }) => threadsOf(pid).map((thread) => `${pid}/task/${thread}`));
-  return threads.map((thread) => `${thread} ${switchesOf(thread)}`).join('\n');
+  return threads.map((thread) => `${thread} ${afterName(procFile(thread, 'stat'))[0] ?? 'X'} ${switchesOf(thread)}`).join('\n');
 }
 
 /** How often the kernel gave a processor to something else than this thread. */

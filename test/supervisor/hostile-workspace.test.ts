@@ -6,6 +6,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -18,12 +19,13 @@ import {
   symlinkSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { WorkspaceDelta } from '../../src/harness/deltas.js';
 import { sha256Hex } from '../../src/lib/sha256.js';
-import { freeze, processesOf, thaw } from '../../src/supervisor/processes.js';
+import { freeze, processesOf, standstillOf, thaw } from '../../src/supervisor/processes.js';
 import { createSessionFolder, giveAway, protectSharedFolders, removeSessionFolder } from '../../src/supervisor/session-folder.js';
 import { removeAs, scanAs } from '../../src/supervisor/session-user.js';
 import { eventually, eventuallyAnswers } from '../support/eventually.js';
@@ -438,28 +440,56 @@ int main(void) {
     await finish(it, other, await it.run(other, 'say still here'));
   });
 
-  withCompiler('and lets a timer continue it is poisoned and ended, and costs nobody else', async () => {
-    const file = compiled(`#include <signal.h>
-#include <time.h>
+  withCompiler('and is continued by a descriptor from outside is poisoned and ended, and costs nobody else', async () => {
+    const pipe = path.join(mkdtempSync(path.join(tmpdir(), 'pipe-')), 'pipe');
+    chmodSync(path.dirname(pipe), 0o755);
+    expect(spawnSync('mkfifo', ['-m', '0666', pipe]).status).toBe(0);
+    const file = compiled(`#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
-static void go_on(int signal) { (void)signal; }
+static int fd;
+static void go_on(int signal) { char all[4096]; (void)signal; while (read(fd, all, sizeof all) > 0); }
 int main(void) {
-  timer_t timer;
-  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
-  struct itimerspec each = {{0, 60000000}, {0, 60000000}};
-  timer_create(CLOCK_MONOTONIC, &event, &timer);
-  timer_settime(timer, 0, &each, 0);
+  fd = open("${pipe}", O_RDWR | O_NONBLOCK);
+  fcntl(fd, F_SETOWN, getpid());
+  fcntl(fd, F_SETSIG, SIGCONT);
+  fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK);
   signal(SIGCONT, go_on);
   for (;;) pause();
 }
 `);
-    const done = await attack(it, 'timer', `program ${file}`, (_, uid) =>
-      eventually(() => processesOf({ uid }).some(({ pid }) => catchesSigcont(pid))),
-    );
-    expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'processes that can be stopped' });
-    await gone(it, done.task);
-    expect(processesOf({ uid: done.uid })).toEqual([]);
-    expect((await it.status()).lifecycle).toBe('ready');
+    const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    const writes = setInterval(() => writeSync(writer, '.'), 2);
+    try {
+      const done = await attack(it, 'continued', `program ${file}`, (_, uid) =>
+        eventually(() => processesOf({ uid }).some(({ pid }) => catchesSigcont(pid))),
+      );
+      expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'processes that can be stopped' });
+      await gone(it, done.task);
+      expect(processesOf({ uid: done.uid })).toEqual([]);
+      expect((await it.status()).lifecycle).toBe('ready');
+    } finally {
+      clearInterval(writes);
+      closeSync(writer);
+    }
+  });
+
+  test('is seen to have run since it was stopped', async () => {
+    const uid = freshUsers();
+    const child = spawn('sleep', ['1000'], { uid, gid: uid, cwd: '/', stdio: 'ignore' });
+    try {
+      await eventually(() => processesOf({ uid }).length === 1);
+      expect(await freeze({ uid })).toBe(true);
+      const standstill = standstillOf({ uid });
+      expect(standstillOf({ uid })).toBe(standstill);
+      child.kill('SIGCONT');
+      await eventually(() => standstillOf({ uid }) !== standstill);
+      expect(await freeze({ uid })).toBe(true);
+      expect(standstillOf({ uid })).not.toBe(standstill);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 
   /** The last thing that the program does before it waits. */
