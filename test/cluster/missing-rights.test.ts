@@ -1,9 +1,10 @@
 /** Rights of the controller that are taken away and given back. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../../src/api/index.js';
+import { labelKeys } from '../../src/domain/labels.js';
 import { eventually, kubectl } from './support/cluster.js';
 import { explained } from './support/evidence.js';
-import { applyObjects, example, isOver, readTask, taskLike, taskOver } from './support/first-task.js';
+import { applyObjects, example, isOver, plainTaskLike, readTask, taskLike, taskOver } from './support/first-task.js';
 import { installed } from './support/installed.js';
 import type { Installed } from './support/installed.js';
 
@@ -95,12 +96,16 @@ describe.each<[string, () => Promise<unknown>, string]>([
   }, 600_000);
 });
 
-test('a pool serves on while the rights to its Tasks and children are taken and given back', async () => {
+test('the Pod of a warm pool stays while the rights to its Tasks and children are taken and given back', async () => {
   await explained(product, async () => {
-    const uids = () => kubectl(['get', 'pods', '-n', product.namespaces.runtime, '-o', 'jsonpath={.items[*].metadata.uid}']);
+    await applyObjects(kubectl, [plainTaskLike('warms-a-pool')]);
+    await taskOver(kubectl, { name: 'warms-a-pool', namespace }, 240);
+    const ours = ['-n', product.namespaces.runtime, '-l', labelKeys.poolUid];
+    const uids = () => kubectl(['get', 'pods', ...ours, '-o', 'jsonpath={.items[*].metadata.uid}']);
     const before = await uids();
+    expect(before).not.toBe('');
     await take('ClusterRole', '', 'tasks');
-    await take('Role', product.namespaces.runtime, 'sandboxclaims');
+    await take('Role', product.namespaces.runtime, 'pods');
     // Watches that are open go on; another process has none.
     await restarted();
     await named(`list tasks.core.orka.ai in namespace ${namespace}`);

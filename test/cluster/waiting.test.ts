@@ -182,6 +182,48 @@ describe('a class that is changed, and approved, while a Task runs', () => {
   });
 });
 
+describe('a namespace that is paused while one Task runs', () => {
+  const [running, created] = ['runs-on', 'waits-for-resume'];
+  const annotate = (change: string) => kubectl(['annotate', 'namespace', namespace, change, '--overwrite']);
+  let message = '';
+  let ends: readonly Task[] = [];
+  let resumed = 0;
+
+  beforeAll(async () => {
+    const after = stopwatch('a paused namespace');
+    await explained(product, async () => {
+      await applyObjects(kubectl, [asking(running, 5)]);
+      const isRunning = ({ metadata, status }: Task) => metadata.name === running && status?.execution?.state === 'Running';
+      expect(await history.first('tasks', isRunning, { since: 0, seconds: 150 })).toBeDefined();
+      await annotate('orka.ai/paused=true');
+      await applyObjects(kubectl, [asking(created, 1)]);
+      const says = ({ metadata, status }: Task) => metadata.name === created && status?.message !== undefined;
+      message = (await history.first('tasks', says, { since: 0, seconds: 60 }))?.object.status?.message ?? '';
+      const first = await taskOver(kubectl, { name: running, namespace }, 180);
+      after('paused; the one that ran is over');
+      resumed = Date.now();
+      await annotate('orka.ai/paused-');
+      ends = [first, await taskOver(kubectl, { name: created, namespace }, 180)];
+      after('resumed and over');
+    });
+  }, 500_000);
+  afterAll(async () => {
+    await annotate('orka.ai/paused-');
+  });
+
+  test('lets that one end', () => {
+    expect(ends[0]?.status?.phase).toBe('Succeeded');
+  });
+
+  test('holds back a new one, which says why, until it is resumed', () => {
+    expect(message).toBe(
+      `new Tasks are paused by namespace ${namespace} (annotation orka.ai/paused); this one waits until they are resumed`,
+    );
+    expect(versions(created).find(({ object }) => isUnderWay(object))?.at ?? 0).toBeGreaterThan(resumed);
+    expect(ends[1]?.status?.phase).toBe('Succeeded');
+  });
+});
+
 const deliver = (poolClass: Manifest) => kubectl(['apply', '--server-side', '-f', '-'], JSON.stringify(poolClass));
 
 const ownClass = (): Manifest => product.manifests.find(({ kind }) => kind === 'RuntimePoolClass')!;

@@ -62,7 +62,7 @@ function worldOf(many: number) {
     const list = () => {
       throw new Error(`all ${name} are listed`);
     };
-    return [name, { ...view, kind: watchedKinds[name], missing: () => false, by, list }] as const;
+    return [name, { ...view, kind: watchedKinds[name], missing: () => false, readable: () => true, by, list }] as const;
   });
   return { world: Object.fromEntries(watched) as unknown as World, visited: () => visited };
 }
