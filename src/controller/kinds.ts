@@ -71,7 +71,7 @@ async function readGaps(client: KubeClient, signal: AbortSignal): Promise<readon
     const schemas = published.get(root) ?? (await schemasOf(client, root, signal));
     published.set(root, schemas);
     const served = schemas.find((one) => isOf(one, kind));
-    // A server that publishes nothing may serve the kind all the same.
+    // A server without a published schema may still serve the kind.
     if (!served && (await kindPresent(client, { apiVersion: root, kind: kind.kind }, { signal }))) continue;
     const needed = valueAt(crd(kind), ['spec', 'versions', '0', 'schema', 'openAPIV3Schema']);
     gaps.push(...kindGaps(kind.kind, needed, served));

@@ -69,7 +69,7 @@ function attestSandbox({ template, claim, sandbox, pod }: Materialization): Mism
     const found = sandbox.metadata.annotations?.[providerKeys.templateRef];
     return differs(3, sandboxAt, `metadata.annotations[${providerKeys.templateRef}]`, found, template.metadata.name);
   }
-  // Without a value of its own, the provider mounts no token.
+  // The provider sets false where the template says nothing.
   const wanted = { automountServiceAccountToken: false, ...expected.spec };
   const sandboxSpec = firstDifference(copiedPodSpec(wanted), copiedPodSpec(actual.spec));
   if (sandboxSpec || managesNetwork(template)) {

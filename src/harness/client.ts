@@ -42,7 +42,7 @@ interface CallOptions {
   /** Milliseconds. @default 30000 */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
-  /** Over a connection of its own, as a kept one may be dead. @default false */
+  /** Opens a new connection, since a kept one may be dead. @default false */
   readonly fresh?: boolean;
 }
 

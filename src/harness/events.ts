@@ -119,7 +119,7 @@ export type Usage = Decoded<typeof usage>;
 const code = filledText(128);
 const message = filledText(8 * 1024);
 
-/** The payload of each kind of update; there is no other one beside it. */
+/** The one payload of each kind of update. */
 const updatePayloads = {
   assistant_message_chunk: 'assistantMessage',
   tool_call: 'toolCall',

@@ -23,7 +23,7 @@ export interface ReflectorOptions extends ObjectKind {
   readonly onError: (error: unknown) => void;
   /** The server does not know the kind, or knows it again. @default nobody is told */
   readonly onMissing?: (missing: boolean) => void;
-  /** The objects can be listed, or not any more because the right is missing. @default nobody is told */
+  /** Called when the right to list the objects is granted or missing. @default nothing */
   readonly onReadable?: (readable: boolean) => void;
   /** What the store keeps of an object; identity and resourceVersion must stay. @default all but `metadata.managedFields` */
   readonly keep?: (object: Manifest) => Manifest;

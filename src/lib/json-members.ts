@@ -11,7 +11,7 @@ export interface JsonMember {
   readonly value: Buffer;
 }
 
-/** Bounds of one text, so that reading it costs a bounded time and memory beside it. */
+/** Bounds of one text, so that reading it takes bounded time and memory. */
 const limits = { depth: 128, items: 250_000 } as const;
 
 /** Members of the object, in their order. A name that stands twice, at any depth, is refused. Throws {@link JsonMembersError}. */
@@ -65,7 +65,7 @@ class Scanner {
       } while (this.#goesOn(closeBracket));
   }
 
-  /** `found` is told each name and where its value began, once the value has been read. */
+  /** Calls `found` with each name and the start of its value, once the value has been read. */
   #object(depth: number, found?: (name: string, start: number) => void): void {
     const names = new Set<string>();
     this.#at++;

@@ -12,7 +12,7 @@ import { Refusal, refusalOf } from './refusal.js';
 export interface Authority {
   /** Judges headers alone, so that strangers cannot make us read a body. Returns the capability token. */
   readonly authenticate: (request: IncomingMessage) => string;
-  /** The same for an operation: its capability must be one of this pool, whatever its body turns out to be. */
+  /** The same for an operation: verifies the capability before the body is read. */
   readonly authenticateOperation: (request: IncomingMessage) => string;
   readonly authorize: (token: string, metadata: MutationMetadata, scope: MutationScope) => void;
   /** Each token once. */

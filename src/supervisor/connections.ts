@@ -81,7 +81,7 @@ export function isOwnAddress(address: string): boolean {
 
 /**
  * Connections of a server whose clients prove who they are with their first request. One that has proven nothing gives way to a newer
- * one, so that silent connections keep nobody out; each owner has a bound of its own.
+ * one, so that silent connections keep nobody out; each owner has its own bound.
  */
 export class OwnedConnections {
   readonly #mostUnproven: number;

@@ -41,7 +41,7 @@ export class ModelCalls {
   }
 }
 
-/** The first event that ends a call decides: a broken connection looks the same to both sides, whoever broke it. */
+/** The first event that ends a call decides who closed it: later events look the same for both sides. */
 export interface ModelCall {
   /** The head of the model's answer. */
   readonly answered: (status: number) => void;

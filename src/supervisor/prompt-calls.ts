@@ -146,7 +146,7 @@ function settledAnswer(session: Session, { settlement, forced }: NonNullable<Ses
   };
 }
 
-/** A request that contradicts itself is invalid, whatever the session is. */
+/** A request that contradicts itself is invalid for every session. */
 function foreignAuthorization({
   metadata,
   mcpAuthorization: grant,

@@ -72,7 +72,7 @@ export async function removeLeftSessions(baseDir: string): Promise<void> {
 
 /**
  * Removes the folder of a session, and what its user left in shared folders. Its processes must be gone. The session's own user
- * removes what the session owns; the supervisor removes only empty folders from a root of its own. Throws FolderError, WalkError.
+ * removes what the session owns; the supervisor removes only empty folders, from a root that it owns. Throws FolderError, WalkError.
  */
 export async function removeSessionFolder(root: string): Promise<void> {
   const found = lstatSync(root, { throwIfNoEntry: false });
@@ -106,7 +106,7 @@ function isThere(entry: string): boolean {
   return lstatSync(entry, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Folders in which every session may write, and one in which none needs to: each session has a home of its own. */
+/** Folders in which every session may write, and one in which none needs to: each session has its own home. */
 const sharedFolders = ['/tmp', '/var/tmp', '/dev/shm'] as const;
 const closedFolders = ['/home/worker'] as const;
 

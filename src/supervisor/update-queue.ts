@@ -10,7 +10,7 @@ import { withoutContent } from './updates.js';
 /** Milliseconds in which small pieces of text are joined, and characters from which they go out at once. */
 const joinFor = 25;
 const joinUpTo = 8 * 1024;
-/** Bytes of updates that may wait; text is bounded by whoever adds it. */
+/** Bytes of updates that may wait; the caller bounds text. */
 const mostWaiting = 8 * 1024 * 1024;
 
 interface QueuedUpdate {

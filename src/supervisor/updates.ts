@@ -14,7 +14,7 @@ export type AgentUpdate =
 /** Takes secrets out of a text. */
 type Redact = (text: string) => string;
 
-/** Bounds of ours within those of the protocol. */
+/** Our bounds, within those of the protocol. */
 const most = { kind: 64, toolText: 16 * 1024, blocks: 16, planText: 1024 } as const;
 const mark = '…';
 
@@ -92,7 +92,7 @@ export function canonicalToolCallID(id: string, redact: Redact): string {
   return stays ? id : `${derivedID}${sha256Hex(Buffer.from(id, 'utf16le'))}`;
 }
 
-/** Text of a tool's output. If not all of it can be shown, nothing is, and that is said. */
+/** Text of a tool's output. Sent whole, or marked as omitted. */
 function toolContent(
   blocks: readonly Json[],
   redact: Redact,

@@ -17,7 +17,7 @@ function sent(object: Manifest): readonly Manifest[] {
   ];
 }
 
-/** Sends an object as the controller does, but for a dry run; what the server says against it. */
+/** Sends an object as a dry run of the controller's apply. Returns the server's objection, if any. */
 async function problem(object: Manifest): Promise<string | undefined> {
   const path = await kube.pathOf(refOf(object));
   const query = { fieldManager: manager, fieldValidation: 'Strict', dryRun: 'All', force: 'true' };

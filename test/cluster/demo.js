@@ -160,7 +160,7 @@ async function showAnswer(kubectl, installation, task) {
 }
 
 /**
- * What is around a sandbox, for whoever reads along. It ends with its Task, so that this is asked for while it is there.
+ * Prints the objects around a sandbox. They end with its Task, so this runs while the Task does.
  *
  * @param {Kubectl} kubectl
  * @param {Installation} installation

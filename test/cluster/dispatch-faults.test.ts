@@ -81,7 +81,7 @@ const lanes: Readonly<Record<string, Partial<Record<FaultName, readonly Row[]>>>
   },
   sandbox: {
     'Pod deleted': [
-      // A Pod that is told to end takes no session and no prompt; what runs has a minute and a half.
+      // A terminating Pod takes no session and no prompt; a running prompt has 90 seconds.
       { state: 'SessionStarting', ends: unsent, within: 300 },
       { state: 'Submitting', prompt: hold, ends: inTime },
       { state: 'Running', ends: inTime },

@@ -113,7 +113,7 @@ describe('with both switches on', () => {
       requestsBefore = (await modelRequests(kubectl, product.poolClass)).length;
       const after = stopwatch('switches on');
       await kubectl(['apply', '-f', exampleFile]);
-      // The pool would end with its Task, and be gone when it is looked at.
+      // The pool would end with its Task, before the test reads it.
       letGo = await keepPoolOf(product, example.task);
       pool = await poolServing(kubectl, named, 180);
       after('Serving');

@@ -214,7 +214,7 @@ describe('a pool', () => {
 
   test('leaves no series, whatever state it had when it went: a thousand later there are as many as before', async () => {
     const { metrics, known } = watching(pool('stays', serving));
-    // All that is told of pools together has its labels from here on.
+    // From here on, all label values of series over all pools are known.
     const work = (name: string) => {
       metrics.run('pool', run({ key: `team-a/${name}` }));
       metrics.request('PATCH', 200);

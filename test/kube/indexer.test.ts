@@ -54,7 +54,7 @@ test('a view finds by an index exactly what it lists, whatever was watched, writ
       });
       for (const { what, name, ahead } of happenings) {
         version++;
-        // A version says what an object is.
+        // One resourceVersion stands for one content.
         const at = version + ahead;
         const one = object(name, at, ['red', 'blue', undefined][at % 3], `uid-${Math.floor(at / 7)}`);
         if (what === 'told') store.put(one);

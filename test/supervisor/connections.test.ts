@@ -40,7 +40,7 @@ async function listening(prepare: (server: Server) => void): Promise<{ readonly 
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Status of a request over a connection of its own, or what went wrong. */
+/** HTTP status of a request over a new connection, or the error. */
 const statusFrom = (port: number, from: string) =>
   new Promise<number | string>((resolve) => {
     get({ port, host: '127.0.0.1', localAddress: from, agent: false }, (answer) => {

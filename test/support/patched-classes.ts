@@ -47,7 +47,7 @@ export function objectsOfClass(spec: RuntimePoolClassSpec): readonly Manifest[] 
   );
 }
 
-/** The objects of a class that synth accepts; `undefined` = refused with an error of ours. */
+/** The objects of a class that synth accepts; `undefined` = refused with a RenderError. */
 export function acceptedObjects(spec: RuntimePoolClassSpec): readonly Manifest[] | undefined {
   try {
     return objectsOfClass(spec);
@@ -286,6 +286,6 @@ const patchedClasses: fc.Arbitrary<RuntimePoolClassSpec> = fc
     patches: ofClass,
   }));
 
-/** The same classes for everyone who asks for as many. */
+/** Deterministic: the same number gives the same classes. */
 export const sampleClasses = (count: number, seed = 5): readonly RuntimePoolClassSpec[] =>
   fc.sample(patchedClasses, { numRuns: count, seed });

@@ -50,7 +50,7 @@ export function controllerRules({
         rule('', ['namespaces'], read, [...new Set([namespaces.runtime, ...namespaces.tasks])].sort()),
         // Pools leave a node that is cordoned. Which nodes they get is not known before.
         rule('', ['nodes'], ['list', 'watch']),
-        // A Role goes first when its namespace is deleted; what has a finalizer of ours must still be finished there.
+        // A deleted namespace loses its Role first; Tasks and pools with our finalizer must still be finished there.
         rule('core.orka.ai', ['tasks', 'runtimepools'], [...read, 'patch']),
         rule('core.orka.ai', ['tasks/status', 'runtimepools/status'], ['patch']),
       ],

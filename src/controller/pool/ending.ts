@@ -50,7 +50,7 @@ export const rollingOut: PoolRule = (o, now) => {
   return end(o, now, { reason: `runtime_pool_rollout_${short(revision)}`, bounded: true });
 };
 
-/** Whoever drains a node waits for its Pods; work is finished, and what is wanted starts on another node. */
+/** A pool on a cordoned node finishes its work and ends; if Tasks want it, it starts on another node. */
 export const cordoned: PoolRule = (o, now) =>
   o.cordonedNode === undefined
     ? undefined

@@ -159,7 +159,7 @@ function unreadableKinds(world: World, family: Family): readonly string[] {
   return names.map((name) => watchedKinds[name].kind);
 }
 
-/** What a pool is, and who uses it. */
+/** The family of a pool, and whether one Task alone uses it. */
 function kindOf({ metadata, spec }: RuntimePool): Pick<PoolObservation, 'family' | 'ofOneTask'> {
   const family = spec.executionWorkspace ? 'workspace' : 'plain';
   return { family, ofOneTask: family === 'workspace' && !belongsToSession(metadata.name) };

@@ -9,7 +9,7 @@ export function lacksNode(pods: readonly Pick<PodView, 'unschedulable'>[]): bool
   return pods.some(({ unschedulable }) => unschedulable?.reason === 'Unschedulable');
 }
 
-/** The room of one pool is free before the next pool is asked for its own. */
+/** Ends at most one idle pool at a time. */
 export function makeRoom(o: PoolObservation, now: number): PoolEffect | undefined {
   const { neighbours } = o;
   if (o.demand.active === 0 || neighbours.some((one) => isLeaving(one, now))) return undefined;

@@ -201,7 +201,7 @@ function ownerOf({ name, namespace = '', ownerReferences }: Owned['metadata']) {
   return { apiVersion: owner.apiVersion, kind: owner.kind, namespace, name: owner.name, uid: owner.uid };
 }
 
-/** As kubectl does it: gracefully, and what it owns is deleted after it. */
+/** Deletes as kubectl does: gracefully, in the background. */
 async function removeOwner({ metadata }: Owned): Promise<void> {
   const { uid, ...ref } = ownerOf(metadata);
   await remove(kube, ref, { uid, propagation: 'Background' });

@@ -46,7 +46,7 @@ function objectsOf(n: number): readonly (readonly [WatchedName, Manifest])[] {
   ];
 }
 
-/** Real views of so many pools. Whoever lists all objects of a kind fails; those that an index finds are counted. */
+/** Real views of so many pools. Listing all objects of a kind throws; objects that an index finds are counted. */
 function worldOf(many: number) {
   let visited = 0;
   const objects = Array.from({ length: many }, (_, n) => objectsOf(n)).flat();

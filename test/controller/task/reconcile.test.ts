@@ -433,7 +433,7 @@ describe('an attempt that fails after its session began', () => {
 describe('a namespace that does not take what a Task needs', () => {
   const quota = (what: string) => refusal('forbidden', `${what} is forbidden: exceeded quota: nothing, requested: ${what}=1`);
 
-  /** A Task whose namespace refuses to take a kind until it is told otherwise, on a clock that does not go on by itself. */
+  /** A Task whose namespace refuses a kind until the test lifts it. The test moves the clock. */
   function refusing(what: 'secrets' | 'runtimepools', failure = () => quota(what)) {
     let [now, open] = [Date.now(), false];
     const it = controlled({ clock: { ...systemClock, now: () => now }, maxTasksPerNamespace: 1 });
