@@ -1,11 +1,12 @@
-import type { ClassPatch } from '../api/index.js';
+import type { ClassPatch, Manifest } from '../api/index.js';
 import { annotationKeys } from '../domain/labels.js';
-import { pointerSteps, valueAt } from '../lib/json.js';
+import { equalJson, pointerSteps, valueAt } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
 import { RenderError } from './errors.js';
 import type { PatchOperation } from './patch.js';
 import type { Resource } from './resource.js';
 import { identityRules } from './rules/names.js';
+import type { Rule } from './rules/rule.js';
 import { schemaRules } from './rules/schema.js';
 
 /** A rendered object that a patch can name. */
@@ -72,7 +73,7 @@ export function applyClassPatches(at: string, patches: readonly ClassPatch[], ta
     const { kind, resource } = targetOf(where, patch.target, targets);
     const before = resource.manifest();
     for (const operation of patch.operations as readonly PatchOperation[]) checkOperation(where, kind, before, operation);
-    resource.patch(patch.operations, `${where} of ${kind}`, patchedRules);
+    resource.patch(patch.operations, `${where} of ${kind}`, [...patchedRules, keepsReserved(before)]);
   });
 }
 
@@ -87,6 +88,31 @@ function targetOf(at: string, wanted: ClassPatch['target'], targets: readonly Pa
   throw new RenderError('patch-refused', { at, field: 'target', found: wanted, allowed: `exactly one of ${named.join(', ')}` });
 }
 
+/** Domains whose annotations we or the provider read. */
+const reservedAnnotation = /(^|\.)(orka\.ai|agents\.x-k8s\.io)\//;
+
+/** Annotations that we or the provider read stay as they were. */
+function keepsReserved(before: Manifest): Rule<Manifest> {
+  const reservedOf = ({ metadata: { annotations = {} } }: Manifest) =>
+    Object.fromEntries(Object.entries(annotations).filter(([key]) => reservedAnnotation.test(key)));
+  const wanted = reservedOf(before);
+  return {
+    id: 'class/reserved-annotations',
+    kind: 'policy',
+    because: 'we and the provider act on annotations of these domains',
+    source: 'workload.md §3.5',
+    check: (object) => {
+      const found = reservedOf(object);
+      if (equalJson(found, wanted)) return undefined;
+      return {
+        field: 'metadata.annotations',
+        found: Object.keys(found),
+        allowed: 'annotations outside orka.ai and agents.x-k8s.io',
+      };
+    },
+  };
+}
+
 function checkOperation(at: string, kind: string, before: Json, operation: PatchOperation): void {
   const { op, path, from } = operation;
   if (op === 'test') return;
@@ -98,6 +124,8 @@ function checkOperation(at: string, kind: string, before: Json, operation: Patch
     const steps = pointerSteps(touched);
     if (!allowed.some((pattern) => fits(pattern.split('/'), steps))) refuse(`operations on ${allowed.join(', ')}`);
     if (Object.values(annotationKeys).some((key) => steps.at(-1) === key)) refuse('annotations that are not ours');
+    // Assigned to an object, it sets the prototype and not a member.
+    if (steps.includes('__proto__')) refuse('names other than __proto__');
     const list = steps.at(-2) ?? '';
     if (appendOnly.includes(list) && op !== 'add') refuse(`adding to ${list}`);
     if (list === 'nodeSelector' && valueAt(before, steps) !== undefined) refuse('keys of nodeSelector that are not there yet');

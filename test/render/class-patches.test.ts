@@ -188,6 +188,22 @@ const wrong: readonly (readonly [string, readonly Operation[], string, RegExp])[
     'metadata.annotations',
     /found "a b", allowed: a qualified name/,
   ],
+  [
+    'a number of a probe that the API server replaces',
+    [{ op: 'replace', path: '/spec/containers/0/livenessProbe/failureThreshold', value: 0 }],
+    'spec.containers[0].livenessProbe.failureThreshold',
+    /found 0, allowed: a number from 1/,
+  ],
+  ['no name of a scheduler', one('/spec/schedulerName', ''), 'spec.schedulerName', /found "", allowed: the name of a scheduler/],
+  [
+    'a grace period below zero',
+    [{ op: 'replace', path: '/spec/terminationGracePeriodSeconds', value: -1 }],
+    'spec.terminationGracePeriodSeconds',
+    /found -1/,
+  ],
+  ...['/proc', '/etc/orka', '/x/../tmp', '/opt/orka-workspaces/lib'].map(
+    (mountPath) => [`a mount at ${mountPath}`, mount({ mountPath }), 'spec.containers[0].volumeMounts', /outside \/bin/] as const,
+  ),
 ];
 
 /** The operations at the Pod template of a kind; its volumes start where `volumes` counts. */
@@ -215,6 +231,14 @@ describe('a patch of a Deployment is refused as well that brings', () => {
       /^pool\/plain\/patches\[0\] of Deployment: .*: found .*, allowed: /,
     );
   });
+});
+
+test.each<[string, Operation, RegExp]>([
+  ['of ours', add('/metadata/annotations', { 'orka.ai/x': 'y' }), /found \["orka.ai\/.*allowed: annotations outside orka\.ai/],
+  ['of the provider', add('/metadata/annotations', { 'agents.x-k8s.io/x': 'y' }), /allowed: annotations outside orka\.ai/],
+  ['that is no member of an object', add('/metadata/annotations/__proto__', 'y'), /allowed: names other than __proto__/],
+])('a patch of an annotation %s is refused', (_, operation, says) => {
+  expect(refusal(poolClass({ patches: [{ target: { kind: 'SandboxTemplate' }, operations: [operation] }] }))).toMatch(says);
 });
 
 describe('a patch of another object is refused that brings', () => {

@@ -82,6 +82,12 @@ const ownVariables = new Set(
 const activeAnnotations = /(^|\.)(kubernetes\.io|k8s\.io|cncf\.io|istio\.io|linkerd\.io)\//;
 const harmlessAnnotations = ['cluster-autoscaler.kubernetes.io/safe-to-evict'];
 
+/** Folders of the system and of the supervisor: what is mounted there would replace the program that guards a session. */
+const imageFolders = ['/bin', '/dev', '/etc', '/lib', '/lib64', '/opt', '/proc', '/root', '/sbin', '/sys', '/usr'];
+
+/** Numbers of a probe for which the API server writes its default in the place of 0. */
+const defaultedNumbers = ['failureThreshold', 'periodSeconds', 'successThreshold', 'timeoutSeconds'] as const;
+
 /** What keeps a session inside its sandbox. The constructs render it so, and no patch of a class may undo it. */
 export const poolRules: readonly Rule<Manifest>[] = [
   {
@@ -178,10 +184,11 @@ export const poolRules: readonly Rule<Manifest>[] = [
   podRule('mounts', 'what is mounted over our folders would take their place', (_spec, runtime) => {
     const paths = (runtime?.volumeMounts ?? []).map(({ mountPath }) => mountPath);
     const nested = (path: string) => paths.some((other) => path.startsWith(`${other}/`));
-    const bad = firstTwice(paths) ?? paths.find((path) => !/^(\/[\w.-]+)+$/.test(path) || nested(path));
-    return bad === undefined
-      ? undefined
-      : { field: 'containers[0].volumeMounts', found: bad, allowed: 'plain absolute paths, each once, none below another' };
+    const isPlain = (path: string) => /^(\/[\w.-]+)+$/.test(path) && !/\/\.{1,2}(\/|$)/.test(path);
+    const isOfImage = (path: string) => imageFolders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+    const bad = firstTwice(paths) ?? paths.find((path) => !isPlain(path) || isOfImage(path) || nested(path));
+    const allowed = `plain absolute paths outside ${imageFolders.join(', ')}, each once, none below another`;
+    return bad === undefined ? undefined : { field: 'containers[0].volumeMounts', found: bad, allowed };
   }),
   podRule(
     'env',
@@ -218,6 +225,17 @@ export const poolRules: readonly Rule<Manifest>[] = [
           found: { limit: limits[bad], request: requests[bad] },
           allowed: 'a positive request, and a limit that is not below it',
         };
+  }),
+  podRule('defaulted', 'the API server replaces these values, and the Pod would never equal its template', (spec, runtime) => {
+    if (spec.schedulerName === '') return { field: 'schedulerName', found: '', allowed: 'the name of a scheduler' };
+    const grace = spec.terminationGracePeriodSeconds ?? 0;
+    if (grace < 0 || grace > 86_400)
+      return { field: 'terminationGracePeriodSeconds', found: grace, allowed: 'a number of seconds from 0 to 86400' };
+    for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'] as const)
+      for (const name of defaultedNumbers)
+        if (runtime?.[probe]?.[name] === 0)
+          return { field: `containers[0].${probe}.${name}`, found: 0, allowed: 'a number from 1' };
+    return undefined;
   }),
   podRule('annotations', 'annotations of these domains change what runs beside or around the Pod', (_spec, _runtime, object) => {
     const names = Object.keys(templateOf(object)?.metadata?.annotations ?? {});
