@@ -100,6 +100,14 @@ export async function runController(
     if (missing) leading?.lacks(right);
     else leading?.lookAtAll();
   });
+  let synced = false;
+  let gaps: ReturnType<typeof kindCheckOf>['gaps'] = () => [];
+  const notes = () => [
+    ...(gaps().length > 0 ? [kindsText(gaps())] : []),
+    ...rights.list().map((right) => `may not ${describeRight(right)}`),
+  ];
+  // First of all: with a port that is taken, nothing has been started that would have to be stopped.
+  const probes = await startProbes({ port: settings.probePort, ready: () => synced && gaps().length === 0, notes, metrics });
   const transport = createTransport(access, {
     userAgent: `orka-workspaces/${settings.version}`,
     onAnswer: (...of) => metrics.request(...of),
@@ -132,17 +140,11 @@ export async function runController(
     },
     onError,
   });
-  let synced = false;
   void watched.synced.then(() => {
     synced = true;
   });
   const kindCheck = kindCheckOf(client, log);
-  const notes = () => [
-    ...(kindCheck.gaps().length > 0 ? [kindsText(kindCheck.gaps())] : []),
-    ...rights.list().map((right) => `may not ${describeRight(right)}`),
-  ];
-  const ready = () => synced && kindCheck.gaps().length === 0;
-  const probes = await startProbes({ port: settings.probePort, ready, notes, metrics });
+  gaps = kindCheck.gaps;
   log.info('started', { version: settings.version, ...settings.gates, taskNamespaces: settings.taskNamespaces.join(',') });
 
   void nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], log);

@@ -175,3 +175,17 @@ test('without any epoch on record a process that can list neither pools nor Pods
   granted = true;
   await eventually(() => objects.list(lease).length === 1);
 });
+
+test('a port of the probes that is taken ends the process before it asks the server for anything', async () => {
+  refuses = () => false;
+  const taken = await fakeApi(() => undefined);
+  try {
+    probePort = portOf(taken);
+    start();
+    await expect(running).rejects.toMatchObject({ code: 'port-unusable' });
+    expect(api.received).toEqual([]);
+  } finally {
+    running = Promise.resolve(0);
+    await taken.close();
+  }
+});
