@@ -78,6 +78,9 @@ const ownVariables = new Set(
   ].map((name) => `ORKA_ACP_${name}`),
 );
 
+/** Variables with which Node or the dynamic loader runs, opens or trusts something else than it would: the supervisor is root. */
+const loaderVariable = /^(?:LD_|GLIBC_|GCONV_|OPENSSL_|NODE_(?!ENV$|EXTRA_CA_CERTS$))/;
+
 /** Domains whose annotations change what runs beside or around a Pod. */
 const activeAnnotations = /(^|\.)(kubernetes\.io|k8s\.io|cncf\.io|istio\.io|linkerd\.io)\//;
 const harmlessAnnotations = ['cluster-autoscaler.kubernetes.io/safe-to-evict'];
@@ -178,7 +181,7 @@ export const poolRules: readonly Rule<Manifest>[] = [
   podRule('mounts', 'what is mounted over our folders would take their place', (_spec, runtime) => {
     const paths = (runtime?.volumeMounts ?? []).map(({ mountPath }) => mountPath);
     const nested = (path: string) => paths.some((other) => path.startsWith(`${other}/`));
-    const bad = firstTwice(paths) ?? paths.find((path) => !/^(\/[\w.-]+)+$/.test(path) || nested(path));
+    const bad = firstTwice(paths) ?? paths.find((path) => !/^(\/(?!\.{1,2}(?:\/|$))[\w.-]+)+$/.test(path) || nested(path));
     return bad === undefined
       ? undefined
       : { field: 'containers[0].volumeMounts', found: bad, allowed: 'plain absolute paths, each once, none below another' };
@@ -198,6 +201,13 @@ export const poolRules: readonly Rule<Manifest>[] = [
       });
       if (bad)
         return { field: 'containers[0].env', found: bad, allowed: 'a name that does not begin with ORKA_, and a plain value' };
+      const loads = variables.find(({ name }) => loaderVariable.test(name));
+      if (loads)
+        return {
+          field: 'containers[0].env',
+          found: loads.name,
+          allowed: 'no variable with which the supervisor runs other code',
+        };
       const twice = firstTwice(variables.map(({ name }) => name));
       return twice === undefined ? undefined : { field: 'containers[0].env', found: twice, allowed: 'each name once' };
     },
