@@ -54,8 +54,8 @@ export interface SignalAnswer {
   readonly found: boolean;
 }
 
-/** Milliseconds. */
-const [scanWithin, removeWithin, signalWithin] = [15_000, 60_000, 2_000];
+/** Milliseconds. A session that makes files for minutes is removed for minutes: who gives up ends all sessions of the instance. */
+const [scanWithin, removeWithin, signalWithin] = [15_000, 600_000, 2_000];
 /** Bytes of an answer. */
 const longestAnswer = 4096;
 const program = new URL('./walker.js', import.meta.url).pathname;
