@@ -304,7 +304,6 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
       attested: (result) => metrics.poolAttested(result),
     },
   });
-  const uids = new Map<string, string>();
   const tasks = createTaskReconciler({
     ...common,
     hosting: {
@@ -327,11 +326,9 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
     onError: (key, error) => log.error('attempt', error, { task: key }),
     metrics,
     namespaceUid: async (name, aborted) => {
-      const known =
-        uids.get(name) ?? (await get(client, { apiVersion: 'v1', kind: 'Namespace', name }, { signal: aborted }))?.metadata.uid;
-      if (known === undefined) throw new Error(`namespace ${name} is missing`);
-      uids.set(name, known);
-      return known;
+      const found = await get(client, { apiVersion: 'v1', kind: 'Namespace', name }, { signal: aborted });
+      if (found?.metadata.uid === undefined) throw new Error(`namespace ${name} is missing`);
+      return found.metadata.uid;
     },
     signal: ends,
   });

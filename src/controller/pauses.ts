@@ -16,7 +16,8 @@ export interface PausesOptions extends Pick<ControllerSettings, 'runtimeNamespac
 
 /**
  * Watches the annotation `orka.ai/paused` of the runtime namespace and of each Task namespace, each by name. It is no flag of the process:
- * another flag means another leader, which ends running prompts. A namespace that cannot be read is not paused.
+ * another flag means another leader, which ends running prompts. A namespace that may not be read is not paused; one that could
+ * not be read yet may be.
  */
 export class Pauses {
   readonly #options: PausesOptions;
@@ -49,10 +50,7 @@ export class Pauses {
       onChange: (key, _before, after) => {
         if (key === name) this.#learn(name, isPaused(after));
       },
-      onError: (error) => {
-        if (!this.#paused.has(name)) this.#learn(name, false);
-        this.#options.onError(error);
-      },
+      onError: this.#options.onError,
     });
     void reflector.synced.then(() => {
       if (!this.#paused.has(name)) this.#learn(name, false);

@@ -27,6 +27,7 @@ export function boundedRequest(body: Buffer, bounds: ModelBounds): Refused | { r
   const spellings = new Set(guarded.map(spelling));
   if (members.some(({ name }) => !guarded.includes(name) && spellings.has(spelling(name))))
     return { status: 400, code: 'ambiguous_member' };
+  if (bounds.outputLimit > 0 && members.some(asksForMore)) return { status: 403, code: 'outside_profile' };
   const model = members.find(({ name }) => name === 'model');
   if (!model || parse(model) !== bounds.model) return { status: 403, code: 'outside_profile' };
   const replaced = new Map<string, string>([['model', JSON.stringify(bounds.model)], ...outputBounds(members, bounds)]);
@@ -36,6 +37,11 @@ export function boundedRequest(body: Buffer, bounds: ModelBounds): Refused | { r
 /** Members of a request, and characters of a name that may be another spelling: each costs time. */
 const mostMembers = 1_000;
 const longestName = 256;
+
+/** Whether a member asks for several answers, each of which may be as long as the bound allows. */
+function asksForMore(member: JsonMember): boolean {
+  return ['n', 'bestof'].includes(spelling(member.name)) && ![1, null].includes(parse(member) as number | null);
+}
 
 /** Case, separators and look-alikes do not tell two spellings apart. */
 function spelling(name: string): string {

@@ -1,6 +1,8 @@
 /** The processes of a session, found in /proc: a session is a user, and whoever detaches keeps that user. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { signalUser } from './session-user.js';
+import type { SignalOrder } from './session-user.js';
 
 /** Whose processes: of a user of its own, or, where users are not switched, of one session of the kernel and its descendants. */
 export type ProcessOwner = { readonly uid: number } | { readonly sid: number };
@@ -133,15 +135,21 @@ function signalAll(processes: readonly ProcessState[], signal: NodeJS.Signals): 
   }
 }
 
+/** Signals all processes of a user, so that no more of them begin but what goes on after it; where users are not switched, scans have to do. */
+async function signalAtOnce(owner: ProcessOwner, signal: SignalOrder['signal'], deadline: number): Promise<boolean> {
+  return !('uid' in owner) || signalUser(owner.uid, signal, deadline - Date.now());
+}
+
 /**
- * Ends every process of an owner; `true` = proven by two scans that found none. What forks faster than it is killed is stopped first.
+ * Ends every process of an owner; `true` = proven by two scans that found none, after a signal that no process can have escaped by a fork.
  * @default within: 10 s
  */
 export async function killAll(owner: ProcessOwner, within = 10_000): Promise<boolean> {
   const deadline = Date.now() + within;
-  for (let empty = 0; Date.now() < deadline;) {
+  for (let [empty, sent] = [0, false]; Date.now() < deadline;) {
+    sent ||= await signalAtOnce(owner, 'SIGKILL', deadline);
     const found = processesOf(owner);
-    if (found.length === 0) {
+    if (found.length === 0 && sent) {
       if (++empty === 2) return true;
     } else {
       empty = 0;
@@ -160,16 +168,20 @@ export async function terminate(owner: ProcessOwner, grace: number): Promise<voi
 }
 
 /**
- * Stops every process of an owner; `true` = two scans saw the same ones, all stopped. A parent in vfork cannot stop before its child has
- * executed a program, and a stopped child never does: that child runs until then. @default within: 8 s
+ * Stops every process of an owner; `true` = two scans saw the same ones, all stopped, after a signal that none can have escaped by a fork. A
+ * parent in vfork cannot stop before its child has executed a program, and a stopped child never does: that child runs until then.
+ * @default within: 8 s
  */
 export async function freeze(owner: ProcessOwner, within = 8_000): Promise<boolean> {
   const deadline = Date.now() + within;
+  let sent = false;
   for (let last: string | undefined; Date.now() < deadline;) {
     const found = processesOf(owner);
     const running = found.filter((one) => !isStopped(one));
     const seen = found.map(({ pid }) => pid).join();
-    if (running.length === 0 && seen === last) return true;
+    if (running.length > 0) sent = false;
+    else if (!sent) sent = await signalAtOnce(owner, 'SIGSTOP', deadline);
+    else if (seen === last) return true;
     last = running.length === 0 ? seen : undefined;
     const waiting = new Set(running.filter(({ state }) => state === 'D').map(({ pid }) => pid));
     signalAll(

@@ -45,8 +45,17 @@ export interface RemoveAnswer {
   readonly code: string;
 }
 
-/** Milliseconds. */
-const [scanWithin, removeWithin] = [15_000, 60_000];
+export interface SignalOrder {
+  readonly signal: 'SIGSTOP' | 'SIGKILL';
+}
+
+export interface SignalAnswer {
+  /** There was another process of this user, maybe a dead one that nobody has waited for. */
+  readonly found: boolean;
+}
+
+/** Milliseconds. A session that makes files for minutes is removed for minutes: who gives up ends all sessions of the instance. */
+const [scanWithin, removeWithin, signalWithin] = [15_000, 600_000, 2_000];
 /** Bytes of an answer. */
 const longestAnswer = 4096;
 const program = new URL('./walker.js', import.meta.url).pathname;
@@ -62,6 +71,7 @@ const scanAnswer: Decoder<ScanAnswer> = record({
   exceeded: flag,
 });
 const removeAnswer: Decoder<RemoveAnswer> = record({ left: count, code: text({ max: 64 }) });
+const signalAnswer: Decoder<SignalAnswer> = record({ found: flag });
 const failure = record({ failed: text({ max: 64 }) });
 
 /** Counts what a folder of a session holds. Throws {@link WalkError}. `identity` undefined: users are not switched. */
@@ -78,6 +88,19 @@ export async function removeAs(
   return decodeAnswer(removeAnswer, await run(identity, order, within));
 }
 
+/**
+ * Sends a signal to all processes of a user at once. Scans of /proc alone miss what forks and ends faster than they read. `true` = it was sent;
+ * a session may end the child that sends it.
+ */
+export async function signalUser(uid: number, signal: SignalOrder['signal'], within = signalWithin): Promise<boolean> {
+  try {
+    decodeAnswer(signalAnswer, await run({ uid, gid: uid }, { signal }, Math.min(within, signalWithin)));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function decodeAnswer<T>(decoder: Decoder<T>, answer: string): T {
   if (answer.startsWith('{"failed"')) {
     const { failed } = decodeText(failure, answer);
@@ -86,7 +109,11 @@ function decodeAnswer<T>(decoder: Decoder<T>, answer: string): T {
   return decodeText(decoder, answer);
 }
 
-function run(identity: SessionIdentity | undefined, order: ScanOrder | RemoveOrder, within: number): Promise<string> {
+function run(
+  identity: SessionIdentity | undefined,
+  order: ScanOrder | RemoveOrder | SignalOrder,
+  within: number,
+): Promise<string> {
   const args = ['--max-old-space-size=128', program];
   const child = spawn(process.execPath, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
   return new Promise((resolve, reject) => {

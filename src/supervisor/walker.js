@@ -6,8 +6,10 @@ import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
 /** @typedef {import('./identities.js').SessionIdentity} SessionIdentity */
 /** @typedef {import('./session-user.js').ScanOrder} ScanOrder */
 /** @typedef {import('./session-user.js').RemoveOrder} RemoveOrder */
+/** @typedef {import('./session-user.js').SignalOrder} SignalOrder */
 /** @typedef {import('./session-user.js').ScanAnswer} ScanAnswer */
 /** @typedef {import('./session-user.js').RemoveAnswer} RemoveAnswer */
+/** @typedef {import('./session-user.js').SignalAnswer} SignalAnswer */
 
 /**
  * Becomes the user of the session, for good. A process that changes its user itself, without a new program after it, cannot be traced or
@@ -62,12 +64,31 @@ function remove({ folders, shared }) {
   return { left, code };
 }
 
-/** @returns {ScanAnswer | RemoveAnswer | { readonly failed: string }} */
+/**
+ * Signals every other process of this user in one step of the kernel, which no fork escapes. Never as root, whose processes are all others.
+ *
+ * @param {SignalOrder} order @param {SessionIdentity | undefined} identity @returns {SignalAnswer}
+ */
+function signalOthers({ signal }, identity) {
+  const uid = process.getuid?.();
+  if (uid === undefined || uid === 0 || uid !== identity?.uid || uid !== process.geteuid?.())
+    throw Object.assign(new Error('not the user of a session'), { code: 'EPERM' });
+  try {
+    process.kill(-1, signal);
+    return { found: true };
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+    return { found: false };
+  }
+}
+
+/** @returns {ScanAnswer | RemoveAnswer | SignalAnswer | { readonly failed: string }} */
 function answer() {
-  /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder }} */
+  /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder | SignalOrder }} */
   const { identity, order } = JSON.parse(readFileSync(0, 'utf8'));
   try {
     if (identity) becomeUser(identity);
+    if ('signal' in order) return signalOthers(order, identity);
     return 'folder' in order ? scan(order) : remove(order);
   } catch (error) {
     // A message would quote names that the session chose.

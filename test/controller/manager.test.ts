@@ -9,6 +9,7 @@ import { fakeApi, forbid, reply } from '../support/fake-api.js';
 import type { FakeApi, Received } from '../support/fake-api.js';
 import { fakeObjects } from '../support/fake-objects.js';
 import type { FakeObjects } from '../support/fake-objects.js';
+import { boundTask, inState } from '../support/controlled-task.js';
 import { storedPool } from '../support/pool-observation.js';
 
 const poolsIn = (namespace: string) => `/apis/core.orka.ai/v1alpha1/namespaces/${namespace}/runtimepools`;
@@ -188,4 +189,31 @@ test('a port of the probes that is taken ends the process before it asks the ser
     running = Promise.resolve(0);
     await taken.close();
   }
+});
+
+test('a Task of a namespace that was made again is not taken for one of the namespace before', async () => {
+  refuses = () => false;
+  const { task } = boundTask();
+  const { status } = inState(task, { state: 'Queued' });
+  const tasks = '/apis/core.orka.ai/v1alpha1/namespaces/team-a/tasks';
+  /** A Task that was bound in a namespace of that UID. */
+  const putTask = (name: string, namespaceUID: string) => {
+    const metadata = { name, namespace: 'team-a', creationTimestamp: new Date().toISOString() };
+    const { uid = '' } = objects.put(tasks, { ...task, status: {}, metadata }).metadata;
+    const binding = { ...status?.agentExecutionBinding, task: { ...status?.agentExecutionBinding?.task, uid, namespaceUID } };
+    objects.put(tasks, { ...task, metadata, status: { ...status, agentExecutionBinding: binding } });
+  };
+  const putNamespace = () => {
+    const made = objects.put('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } });
+    return made.metadata.uid ?? '';
+  };
+  const reasonOf = (name: string) => valueAt(objects.get(tasks, name) ?? {}, ['status', 'execution', 'reason']);
+  const before = putNamespace();
+  putTask('in-another', 'another');
+  start();
+  await eventually(() => reasonOf('in-another') === 'RestoreIdentityChanged');
+  objects.remove('/api/v1/namespaces', 'team-a');
+  expect(putNamespace()).not.toBe(before);
+  putTask('in-the-one-before', before);
+  await eventually(() => reasonOf('in-the-one-before') === 'RestoreIdentityChanged');
 });

@@ -15,22 +15,30 @@ const namespace = (name: string, paused?: string) => ({
   metadata: { name, ...(paused === undefined ? {} : { annotations: { 'orka.ai/paused': paused } }) },
 });
 
+const notGranted = JSON.stringify({
+  kind: 'Status',
+  code: 403,
+  reason: 'Forbidden',
+  message: 'namespaces is forbidden: User "x" cannot list resource "namespaces" in API group ""',
+});
+
 const objects = fakeObjects();
 const asked: string[] = [];
 let refused = false;
+let failing = false;
 let api: FakeApi;
 let transport: Transport;
 let pauses: Pauses;
 let told: (readonly [string, boolean])[] = [];
 let errors = 0;
 beforeEach(async () => {
-  refused = false;
+  refused = failing = false;
   told = [];
   errors = 0;
   api = await fakeApi((request, response) => {
     asked.push(decodeURIComponent(`${request.path}?${String(request.query)}`));
-    if (refused)
-      response.writeHead(403, { 'content-type': 'application/json' }).end('{"kind":"Status","code":403,"reason":"Forbidden"}');
+    if (refused) response.writeHead(403, { 'content-type': 'application/json' }).end(notGranted);
+    else if (failing) response.writeHead(503, { 'content-type': 'application/json' }).end('{"kind":"Status","code":503}');
     else objects.answer(request, response);
   });
   transport = createTransport({ server: api.url, credentials: () => ({}) });
@@ -85,8 +93,19 @@ test('only the value true pauses', async () => {
   await eventually(() => both().every((pause) => pause === undefined));
 });
 
-test('a namespace that cannot be read is reported, and not paused', async () => {
+test('a namespace that may not be read is reported, and not paused', async () => {
   refused = true;
   watch();
   await eventually(() => errors >= 3 && both().every((pause) => pause === undefined));
+});
+
+test('a namespace is not taken for one that goes on while the server fails', async () => {
+  objects.put(path, namespace('orka-runtimes', 'true'));
+  failing = true;
+  watch();
+  await eventually(() => errors >= 3);
+  expect(both()).toEqual(['unread', 'unread']);
+  failing = false;
+  await eventually(() => both().every((pause) => pause === 'platform'));
+  expect(told).not.toContainEqual(['orka-runtimes', false]);
 });

@@ -319,6 +319,10 @@ describe('a patch of a class', () => {
       'a volume of a name that is there',
       { op: 'add', path: `${at}/spec/volumes/-`, value: { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } } },
     ],
+    [
+      'a mount over ours by a detour',
+      { op: 'add', path: `${container}/volumeMounts/-`, value: { name: 'tmp', mountPath: '/x/../sessions' } },
+    ],
     ['a mount over ours', { op: 'add', path: `${container}/volumeMounts/-`, value: { name: 'tmp', mountPath: '/sessions/x' } }],
     [
       'a credential from a Secret',
@@ -337,6 +341,13 @@ describe('a patch of a class', () => {
       { op: 'add', path: `${env}/-`, value: { name: 'ORKA_ACP_PROVIDER_PROXY_BASE_URL', value: 'http://evil' } },
     ],
     ['a new variable in our name', { op: 'add', path: `${env}/-`, value: { name: 'ORKA_ACP_NEW', value: 'x' } }],
+    ...(
+      [
+        ['NODE_OPTIONS', '--inspect=0.0.0.0'],
+        ['NODE_TLS_REJECT_UNAUTHORIZED', '0'],
+        ['LD_PRELOAD', '/tmp/x.so'],
+      ] as const
+    ).map(([name, value]) => [`the variable ${name}`, { op: 'add', path: `${env}/-`, value: { name, value } }] as const),
     ['a network annotation', { op: 'add', path: `${at}/metadata/annotations/k8s.v1.cni.cncf.io~1networks`, value: 'evil' }],
     ['null among the variables', { op: 'add', path: `${env}/-`, value: null }],
   ] as const)('is refused when it brings %s', (_, operation) => {

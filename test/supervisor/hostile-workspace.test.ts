@@ -25,7 +25,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { WorkspaceDelta } from '../../src/harness/deltas.js';
 import { sha256Hex } from '../../src/lib/sha256.js';
-import { freeze, processesOf, standstillOf, thaw } from '../../src/supervisor/processes.js';
+import { freeze, killAll, processesOf, standstillOf, thaw } from '../../src/supervisor/processes.js';
 import { createSessionFolder, giveAway, protectSharedFolders, removeSessionFolder } from '../../src/supervisor/session-folder.js';
 import { removeAs, scanAs } from '../../src/supervisor/session-user.js';
 import { eventually, eventuallyAnswers } from '../support/eventually.js';
@@ -498,6 +498,47 @@ int main(void) {
     const caught = BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(status)?.[1] ?? '0'}`);
     return ((caught >> 17n) & 1n) === 1n;
   }
+
+  /** A user whose one process forks and ends, again and again, for a minute at most; its parent waits for all of them, as an init does. */
+  function startChain(): { readonly uid: number; readonly over: () => boolean } {
+    const uid = freshUsers();
+    const file = compiled(`#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+  time_t end = time(0) + 60;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (fork() == 0) {
+    if (setgid(${uid}) || setuid(${uid})) _exit(1);
+    while (time(0) < end) if (fork() > 0) _exit(0);
+    _exit(0);
+  }
+  while (wait(0) > 0);
+}
+`);
+    const reaper = spawn(file, { stdio: 'ignore' });
+    let over = false;
+    reaper.once('exit', () => {
+      over = true;
+    });
+    return { uid, over: () => over };
+  }
+
+  withCompiler('and forks faster than /proc can be read is ended before that is said to be proven', async () => {
+    const { uid, over } = startChain();
+    expect(await killAll({ uid })).toBe(true);
+    await eventually(over);
+  });
+
+  withCompiler('and forks faster than /proc can be read is stopped before that is said', async () => {
+    const { uid, over } = startChain();
+    expect(await freeze({ uid })).toBe(true);
+    expect(new Set(processesOf({ uid }).map(({ state }) => state))).toEqual(new Set(['T']));
+    expect(over()).toBe(false);
+    expect(await killAll({ uid })).toBe(true);
+    await eventually(over);
+  });
 
   test('is not stopped before each of its threads is', async () => {
     const uid = freshUsers();

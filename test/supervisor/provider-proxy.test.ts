@@ -290,6 +290,18 @@ describe('what a model is asked is what was checked', () => {
     );
   });
 
+  test.each(['"n":2', '"n":"2"', '"N":2', '"best_of":3', '"best_of":1,"n":1.5'])(
+    'several answers to one request would pass the bound of the output: %s',
+    async (members) => {
+      expect(await sent(bounded(100), `{"model":"${model}",${members}}`)).toBe(403);
+      expect(await sent(bounded(), `{"model":"${model}",${members}}`)).toContain(members);
+    },
+  );
+
+  test('one answer to a request may be asked for by its number', async () => {
+    expect(await sent(bounded(100), `{"model":"${model}","n":1,"best_of":null}`)).toContain('"n":1');
+  });
+
   test('the type of a body is the one as which it was checked', async () => {
     expect((await raw(bounded(), `{"model":"${model}"}`, 'application/x-www-form-urlencoded')).status).toBe(200);
     expect(fixture.requests.at(-1)?.headers['content-type']).toBe('application/json');

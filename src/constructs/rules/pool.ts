@@ -78,6 +78,9 @@ const ownVariables = new Set(
   ].map((name) => `ORKA_ACP_${name}`),
 );
 
+/** Variables with which Node or the dynamic loader runs, opens or trusts something else than it would: the supervisor is root. */
+const loaderVariable = /^(?:LD_|GLIBC_|GCONV_|OPENSSL_|NODE_(?!ENV$|EXTRA_CA_CERTS$))/;
+
 /** Domains whose annotations change what runs beside or around a Pod. */
 const activeAnnotations = /(^|\.)(kubernetes\.io|k8s\.io|cncf\.io|istio\.io|linkerd\.io)\//;
 const harmlessAnnotations = ['cluster-autoscaler.kubernetes.io/safe-to-evict'];
@@ -205,6 +208,13 @@ export const poolRules: readonly Rule<Manifest>[] = [
       });
       if (bad)
         return { field: 'containers[0].env', found: bad, allowed: 'a name that does not begin with ORKA_, and a plain value' };
+      const loads = variables.find(({ name }) => loaderVariable.test(name));
+      if (loads)
+        return {
+          field: 'containers[0].env',
+          found: loads.name,
+          allowed: 'no variable with which the supervisor runs other code',
+        };
       const twice = firstTwice(variables.map(({ name }) => name));
       return twice === undefined ? undefined : { field: 'containers[0].env', found: twice, allowed: 'each name once' };
     },

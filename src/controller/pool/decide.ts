@@ -5,7 +5,7 @@ import { demandToRecord, isUndemanded } from './demand.js';
 import { ending, isBeingDeleted } from './ending.js';
 import { ambiguous, degraded } from './intents.js';
 import type { PoolObservation } from './observation.js';
-import { firstOf, heldReservations, isIdle, isUnwanted, keepLive, laterLook } from './rule.js';
+import { firstOf, heldReservations, isIdle, isReleased, isUnwanted, keepLive, laterLook } from './rule.js';
 import type { PoolRule } from './rule.js';
 import { isolationBroken } from './preconditions.js';
 import { endOf } from './recycle.js';
@@ -30,9 +30,7 @@ function untilTimeDecides(o: PoolObservation, now: number): number {
   return Math.min(...[...held, idleAt].map((at) => at - now).filter((left) => left > 0), Infinity);
 }
 
-/** A deleted pool may have other finalizers than ours; it is no business of ours any more. */
-const released: PoolRule = ({ pool }) =>
-  pool.metadata.deletionTimestamp !== undefined && !pool.metadata.finalizers?.includes(finalizers.pool) ? {} : undefined;
+const released: PoolRule = ({ pool }) => (isReleased(pool) ? {} : undefined);
 
 const unprotected: PoolRule = ({ pool }) =>
   pool.metadata.finalizers?.includes(finalizers.pool) ? undefined : { effect: { do: 'add-finalizer' } };

@@ -37,6 +37,7 @@ import type {
 } from './observation.js';
 import { holdsTemplate } from './ending.js';
 import { lacksNode } from './room.js';
+import { isReleased } from './rule.js';
 import { deploymentAsClaim, mountedCredentials, outlived, unmounted } from './plain.js';
 import { podView } from './pod-view.js';
 
@@ -170,7 +171,9 @@ function isOnCordonedNode({ node, deleting, finished, toleratesCordon }: PodView
 }
 
 function neighboursOf(world: World, key: string): readonly Neighbour[] {
-  const others = (world.pools.list() as unknown as readonly RuntimePool[]).filter((pool) => keyOf(pool) !== key);
+  const others = (world.pools.list() as unknown as readonly RuntimePool[]).filter(
+    (pool) => keyOf(pool) !== key && !isReleased(pool),
+  );
   return others.map((pool) => ({
     pool,
     ...kindOf(pool),
@@ -178,7 +181,8 @@ function neighboursOf(world: World, key: string): readonly Neighbour[] {
       pool,
       world.tasks.by('pool', keyOf(pool)) as unknown as readonly Task[],
       false,
-      world.tasks.readable(pool.metadata.namespace),
+      // A pool that cannot be read may be gone, and cannot be ended then.
+      world.tasks.readable(pool.metadata.namespace) && world.pools.readable(pool.metadata.namespace),
     ),
     placed: world.pods.by('pool', keyOf(pool)).some((pod) => viewOf(pod).node !== undefined),
   }));

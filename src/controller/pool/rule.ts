@@ -1,4 +1,5 @@
-import type { PoolReservation } from '../../api/index.js';
+import type { PoolReservation, RuntimePool } from '../../api/index.js';
+import { finalizers } from '../../domain/labels.js';
 import type { Family } from '../../domain/plan.js';
 import type { PoolDecision, StatusIntent } from './decision.js';
 import { isUndemanded } from './demand.js';
@@ -13,6 +14,11 @@ export const laterLook = 10_000;
 /** Scaled to zero, or being deleted. */
 export function isUnwanted({ pool }: Pick<PoolObservation, 'pool'>): boolean {
   return pool.metadata.deletionTimestamp !== undefined || (pool.spec.desiredReplicas ?? 0) === 0;
+}
+
+/** A deleted pool may have other finalizers than ours; it is no business of ours any more. */
+export function isReleased({ metadata }: Pick<RuntimePool, 'metadata'>): boolean {
+  return metadata.deletionTimestamp !== undefined && !metadata.finalizers?.includes(finalizers.pool);
 }
 
 /** Slots of Tasks that use the instance, or are about to. */

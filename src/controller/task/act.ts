@@ -45,7 +45,7 @@ export interface TaskActOptions {
   readonly cleanSession: (o: TaskObservation, signal: AbortSignal) => Promise<void>;
   /** How a prompt that an earlier process began has ended, if its instance can still prove it. */
   readonly askSettlement: (o: TaskObservation, signal: AbortSignal) => Promise<Settlement | undefined>;
-  /** UID of a namespace; namespaces are asked for once. */
+  /** UID of a namespace, asked for by each Task: another one may have the name by now. */
   readonly namespaceUid: (name: string, signal: AbortSignal) => Promise<string>;
 }
 

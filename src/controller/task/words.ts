@@ -9,9 +9,13 @@ const address =
 /** A Pod of a Deployment is named after it, which is named after its pool and ten digits more. */
 const deployed = /\bacp-[a-z]+-[0-9a-f]{16}-[0-9a-f]{10}(?:-[0-9a-z]+)*\b/g;
 
+/** Characters that are searched: the time grows with their square, and no Task shows as many. */
+const longest = 5_000;
+
 /** A text as a Task may show it: no claim, template, Pod or address of a Pod is ever named there. Source: dispatch.md §1.2. */
 export function neutral(text: string): string {
-  return text.replace(childName, '(its workspace)').replace(deployed, '(its instance)').replace(address, '(its instance)');
+  const head = text.length > longest ? `${text.slice(0, longest)}…`.toWellFormed() : text;
+  return head.replace(childName, '(its workspace)').replace(deployed, '(its instance)').replace(address, '(its instance)');
 }
 
 /** What a Task says while its namespace has as many as it may. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest, RuntimePool } from '../../../src/api/index.js';
+import { isObject } from '../../../src/lib/json.js';
 import type { JsonObject } from '../../../src/lib/json.js';
 import { fakePoolCluster, providerToken } from '../../support/fake-pool-cluster.js';
 import type { FakePoolCluster, Sent } from '../../support/fake-pool-cluster.js';
@@ -446,25 +447,51 @@ describe('the end of a pool', () => {
     expect(cluster.clock.now() - ended).toBeLessThan(5_000);
   });
 
-  test('an idle pool is scaled to zero, with an event, for a Pod of another pool that cannot be scheduled', async () => {
-    const controller = cluster.start();
-    await cluster.run(controller, isServing);
+  /** Puts a shared pool beside the served one, idle and with a Pod on a node. */
+  function putIdle(name: string, change: Partial<Manifest['metadata']> = {}): Manifest {
     const pool = cluster.pool()!;
     const { executionWorkspace: _workspace, ...spec } = pool.spec;
     const { uid: _uid, ...metadata } = pool.metadata;
-    const idle = cluster.put({ ...asPool(pool), metadata: { ...metadata, name: 'idle' }, spec: { ...spec }, status: {} });
+    const idle = cluster.put({ ...asPool(pool), metadata: { ...metadata, name, ...change }, spec: { ...spec }, status: {} });
     const [pod] = cluster.objects('Pod');
-    const labels = { ...pod!.metadata.labels, 'orka.ai/runtime-pool-name': 'idle', 'orka.ai/runtime-pool-uid': 'idle-uid' };
-    cluster.put({ ...pod!, metadata: { ...pod!.metadata, name: 'idle', labels }, spec: { nodeName: 'node-1' } });
+    const labels = { ...pod!.metadata.labels, 'orka.ai/runtime-pool-name': name, 'orka.ai/runtime-pool-uid': `${name}-uid` };
+    cluster.put({ ...pod!, metadata: { ...pod!.metadata, name, labels }, spec: { nodeName: 'node-1' } });
+    return idle;
+  }
+
+  /** The scheduler finds no node for the Pod of the served pool. */
+  function unschedule(): void {
+    const [pod] = cluster.objects('Pod');
     const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'Insufficient cpu' }];
     cluster.put({ ...pod!, status: { phase: 'Pending', conditions } });
+  }
+
+  const replicasOf = (name: string) => {
+    const stored = cluster.objects('RuntimePool').find(({ metadata }) => metadata.name === name);
+    return isObject(stored?.['spec']) ? stored['spec']['desiredReplicas'] : undefined;
+  };
+
+  test('an idle pool is scaled to zero, with an event, for a Pod of another pool that cannot be scheduled', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const idle = putIdle('idle');
+    unschedule();
     await controller.reconcile(cluster.key, new AbortController().signal);
-    const stored = cluster.objects('RuntimePool').find(({ metadata: { name } }) => name === 'idle');
-    expect(stored?.['spec']).toMatchObject({ desiredReplicas: 0 });
+    expect(replicasOf('idle')).toBe(0);
     expect(cluster.events.find(({ reason }) => reason === 'RoomNeeded')).toMatchObject({
       regarding: { metadata: { uid: idle.metadata.uid } },
-      note: expect.stringContaining(pool.metadata.name) as unknown,
+      note: expect.stringContaining(cluster.pool()!.metadata.name) as unknown,
     });
+  });
+
+  test('the room of a deleted pool that only a finalizer of somebody else holds is not waited for', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    putIdle('held', { deletionTimestamp: new Date(cluster.clock.now()).toISOString(), finalizers: ['example.com/mine'] });
+    putIdle('idle');
+    unschedule();
+    await controller.reconcile(cluster.key, new AbortController().signal);
+    expect(replicasOf('idle')).toBe(0);
   });
 
   test('demand that came while a deletion was decided is not overlooked', async () => {

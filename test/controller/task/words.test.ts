@@ -33,3 +33,7 @@ test('the index of a list is no address', () => {
   const text = 'Pod: spec.containers[1].env[0]: found nothing';
   expect(neutral(text)).toBe(text);
 });
+
+test.each(['a-', '1.', 'a:', 'acp-a-'])('a text of a megabyte is cut before it is searched: %s', (part) => {
+  expect(neutral(part.repeat(1_000_000 / part.length)).length).toBeLessThan(10_000);
+});
