@@ -19,6 +19,7 @@ import {
 } from './support/first-task.js';
 import { installed } from './support/installed.js';
 import type { Installed } from './support/installed.js';
+import { keepPoolOf } from './support/tampering.js';
 import { podWebhook } from './support/webhook.js';
 import type { PodWebhook } from './support/webhook.js';
 
@@ -93,11 +94,14 @@ const injection: readonly PatchOperation[] = [
     let pool: RuntimePool;
     let pods: readonly Manifest[] = [];
     let task: Task;
+    let letGo = () => Promise.resolve();
 
     beforeAll(async () => {
       asked.before = webhook.asked.length;
       await explained(product, async () => {
         await applyObjects(kubectl, [wanted]);
+        // The pool would end with its Task, before its Pod is changed.
+        letGo = await keepPoolOf(product, wanted);
         pool = await poolServing(kubectl, wanted.metadata, 120);
         after('Serving');
         pods = await podsOf(pool);
@@ -105,7 +109,10 @@ const injection: readonly PatchOperation[] = [
         after('over');
       });
     }, 300_000);
-    afterAll(() => removed(wanted), 200_000);
+    afterAll(async () => {
+      await letGo();
+      await removed(wanted);
+    }, 200_000);
 
     /** The first creation that was a dry run, or was none. */
     const first = (dry: boolean) => webhook.asked.slice(asked.before).find(({ dryRun }) => dryRun === dry);
@@ -152,7 +159,9 @@ const injection: readonly PatchOperation[] = [
           product.namespaces.runtime,
           'example.com/by-hand=yes',
         ]);
-        await eventually('the end of the Pod', async () => ((await podsOf(pool)).length === 0 ? true : undefined), 120);
+        const changed = pods[0]?.metadata.uid;
+        const isGone = async () => (await podsOf(pool)).every(({ metadata }) => metadata.uid !== changed);
+        await eventually('the end of the Pod', async () => ((await isGone()) ? true : undefined), 120);
         after('ended');
       });
       await eventually('an event that says what was changed', async () => {
