@@ -7,14 +7,15 @@ import { available } from '../domain/available.js';
 import { nameOf, selectableResourceClass } from '../domain/plan.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
+import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { classDigest, compile } from '../render/compile.js';
 import { approve } from '../render/approve.js';
 import { readPlatform } from '../render/platform.js';
 import type { Platform } from '../render/platform.js';
 import { InputError, readInput } from './files.js';
 import { liveInputs } from './plan-facts.js';
-import type { LiveInput, LiveValues } from './plan-facts.js';
-import { readClass, readDocuments, readFacts } from './plan-input.js';
+import type { LiveInput } from './plan-facts.js';
+import { namespaceForm, readClass, readDocuments, readFacts } from './plan-input.js';
 import type { PlanDocuments } from './plan-input.js';
 import { outputs, print } from './plan-print.js';
 import { acceptedResult, refusedResult } from './plan-result.js';
@@ -22,6 +23,7 @@ import type { ChosenClass } from './plan-result.js';
 
 export interface PlanOptions {
   readonly filename: readonly string[];
+  readonly namespace?: string;
   readonly platform: string;
   readonly class?: string;
   readonly facts?: string;
@@ -36,12 +38,13 @@ export function plan(options: PlanOptions): void {
   const output = outputs.find((form) => form === options.output);
   if (!output)
     throw new InputError('input-invalid', { at: 'plan', field: '--output', found: options.output, allowed: outputs.join(', ') });
-  const documents = readDocuments(options.filename);
   const given = options.facts === undefined ? {} : readFacts(options.facts);
+  const documents = readDocuments(options.filename, namespaceOf(options, given));
   const platform = platformOf(options);
   const { live, known } = liveValues(documents, given);
-  const task = withLive(documents.task, live.namespace, live.taskUid);
-  const agent = agentOf(task, documents, live);
+  const task = withUid(documents.task, live.taskUid);
+  const found = agentOf(documents);
+  const agent = found && withUid(found, live.agentUid, Number(live.agentGeneration));
   const hosting = hostingOf(options, platform);
   const chosen = agent && chooseClass(agent, options, platform);
   const outcome = assess({
@@ -49,7 +52,7 @@ export function plan(options: PlanOptions): void {
     agent,
     hosting,
     poolClass: chosen?.compiled.spec,
-    ...systemPromptOf(agent, documents, live.namespace),
+    ...systemPromptOf(agent, documents),
   });
   const result =
     'plan' in outcome && chosen
@@ -74,37 +77,53 @@ function platformOf({ class: poolClass, platform }: PlanOptions): Platform | und
   return poolClass === undefined || existsSync(platform) ? readPlatform(readInput(platform), platform) : undefined;
 }
 
-/** uid, generation and namespace come from the YAML where it has them, as `kubectl get -o yaml` prints them. */
-function liveValues({ task, agents }: PlanDocuments, given: Readonly<Partial<Record<LiveInput, string>>>) {
-  const agent = agents.find(({ metadata }) => metadata.name === task.spec.agentRef?.name);
+/** The namespace of documents that name none; `undefined` = the place-holder. */
+function namespaceOf({ namespace, facts }: PlanOptions, given: Readonly<Partial<Record<LiveInput, string>>>): string | undefined {
+  if (namespace !== undefined && !isDnsLabel(namespace))
+    throw new InputError('input-invalid', { at: 'plan', field: '--namespace', found: namespace, allowed: namespaceForm });
+  if (namespace !== undefined && given.namespace !== undefined && namespace !== given.namespace)
+    throw new InputError('input-invalid', {
+      at: facts ?? 'facts',
+      field: 'namespace',
+      found: given.namespace,
+      allowed: `${namespace}, as --namespace says`,
+    });
+  return namespace ?? given.namespace;
+}
+
+/** uid and generation come from the YAML where it has them, as `kubectl get -o yaml` prints them. */
+function liveValues(documents: PlanDocuments, given: Readonly<Partial<Record<LiveInput, string>>>) {
+  const { task, namespaceKnown } = documents;
+  const agent = agentOf(documents);
   const fromFiles: Partial<Record<LiveInput, string | undefined>> = {
-    namespace: task.metadata.namespace ?? agent?.metadata.namespace,
     taskUid: task.metadata.uid,
     agentUid: agent?.metadata.uid,
     agentGeneration: agent?.metadata.generation?.toString(),
     ...given,
+    namespace: namespaceKnown ? task.metadata.namespace : undefined,
   };
   const known = (Object.keys(liveInputs) as LiveInput[]).filter((name) => fromFiles[name] !== undefined);
   const values = Object.fromEntries(known.map((name) => [name, fromFiles[name]])) as Partial<Record<LiveInput, string>>;
   return { live: { ...liveInputs, ...values }, known: new Set(known) };
 }
 
-function withLive<T extends Task | Agent>(object: T, namespace: string, uid: string, generation?: number): T {
-  return { ...object, metadata: { ...object.metadata, namespace, uid, ...(generation === undefined ? {} : { generation }) } };
+function withUid<T extends Task | Agent>(object: T, uid: string, generation?: number): T {
+  return { ...object, metadata: { ...object.metadata, uid, ...(generation === undefined ? {} : { generation }) } };
 }
 
-/** The Agent that the Task names. A Task of `type: agent` without one in the files cannot be planned. */
-function agentOf(task: Task, { agents }: PlanDocuments, { namespace, agentUid, agentGeneration }: LiveValues): Agent | undefined {
+/** The Agent that the Task names, in the Task's namespace. A Task of `type: agent` without one in the files cannot be planned. */
+function agentOf({ task, agents }: PlanDocuments): Agent | undefined {
   const { agentRef, type } = task.spec;
   if (type !== 'agent' || agentRef === undefined) return undefined;
-  const agent = agents.find(({ metadata }) => metadata.name === agentRef.name && (metadata.namespace ?? namespace) === namespace);
-  if (agent) return withLive(agent, namespace, agentUid, Number(agentGeneration));
+  const { namespace } = task.metadata;
+  const agent = agents.find(({ metadata }) => metadata.name === agentRef.name && metadata.namespace === namespace);
+  if (agent) return agent;
   const others = agents.map((one) => nameOf('Agent', one)).join(', ');
   throw new InputError('input-invalid', {
     at: nameOf('Task', task),
     field: 'spec.agentRef',
     found: agentRef,
-    allowed: `an Agent in namespace ${namespace} that one of the files holds${others === '' ? '' : ` (found ${others})`}`,
+    allowed: `an Agent in namespace ${namespace ?? ''} that one of the files holds${others === '' ? '' : ` (found ${others})`}`,
   });
 }
 
@@ -137,14 +156,10 @@ function chooseClass(agent: Agent, options: PlanOptions, platform: Platform | un
   return { name: metadata.name, compiled, digest, approved: spec.approvedDigests.includes(digest) };
 }
 
-function systemPromptOf(
-  agent: Agent | undefined,
-  { configMaps }: PlanDocuments,
-  namespace: string,
-): { readonly systemPromptText?: string } {
+function systemPromptOf(agent: Agent | undefined, { configMaps }: PlanDocuments): { readonly systemPromptText?: string } {
   const ref = agent?.spec.systemPrompt?.configMapRef;
   if (!agent || !ref) return {};
-  const map = configMaps.find(({ metadata }) => metadata.name === ref.name && (metadata.namespace ?? namespace) === namespace);
+  const map = configMaps.find(({ metadata }) => metadata.name === ref.name && metadata.namespace === agent.metadata.namespace);
   const data = map?.['data'];
   const text = isObject(data) ? data[ref.key] : undefined;
   if (typeof text === 'string') return { systemPromptText: text };

@@ -117,6 +117,47 @@ describe('live facts', () => {
   });
 });
 
+describe('namespaces', () => {
+  const [agent = '', task = ''] = smoke.split('---\n');
+  const other = agent.replace('namespace: demo-magic', 'namespace: other, uid: agent-other, generation: 9');
+  const bare = (text: string) => text.replaceAll(', namespace: demo-magic', '');
+
+  test('an Agent of the same name in another namespace changes nothing, whatever the order of the documents', () => {
+    const alone = json(live);
+    const [liveAgent = '', liveTask = ''] = live.split('---\n');
+    for (const documents of [
+      [other, liveAgent, liveTask],
+      [liveTask, liveAgent, other],
+    ])
+      expect(json(documents.join('---\n'))).toEqual(alone);
+  });
+
+  test('a Task without a namespace is in the namespace default, and never in that of an Agent of its name', () => {
+    const { code, stderr } = planned(`${agent}---\n${bare(task)}`);
+    expect(code).toBe(2);
+    expect(stderr).toContain('an Agent in namespace default that one of the files holds (found Agent demo-magic/');
+    expect(json(bare(smoke)).facts['poolNamespace']).toEqual({ value: 'default', source: 'placeholder' });
+  });
+
+  test('--namespace is that of every document without one', () => {
+    expect(json(bare(smoke), '-n', 'demo-magic').facts['poolNamespace']).toEqual({ value: 'demo-magic', source: 'input' });
+    expect(json(`${agent}---\n${bare(task)}`, '-n', 'demo-magic').pool).toEqual(json(smoke).pool);
+    expect(json(smoke, '-n', 'team-a').facts['poolNamespace']?.value).toBe('demo-magic');
+  });
+
+  test('--namespace and the fact namespace must agree, and be names', () => {
+    expect(planned(smoke, '-n', 'Team').stderr).toContain('--namespace: found "Team", allowed: the name of a namespace');
+    const facts = file('facts.yaml', 'namespace: team-b\n');
+    expect(planned(smoke, '-n', 'team-a', '--facts', facts).stderr).toContain(
+      'namespace: found "team-b", allowed: team-a, as --namespace says',
+    );
+  });
+
+  test('one Agent with and without its namespace is one Agent twice', () => {
+    expect(planned(`${smoke}---\n${bare(agent)}`, '-n', 'demo-magic').stderr).toContain('allowed: each Agent once');
+  });
+});
+
 describe('a refused Task', () => {
   const refused = smoke.replace('reusePolicy: none', 'reusePolicy: none, boot: true');
 
