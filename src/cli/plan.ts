@@ -18,8 +18,9 @@ import type { LiveInput } from './plan-facts.js';
 import { namespaceForm, readClass, readDocuments, readFacts } from './plan-input.js';
 import type { PlanDocuments } from './plan-input.js';
 import { outputs, print } from './plan-print.js';
-import { acceptedResult, refusedResult } from './plan-result.js';
+import { acceptedResult, refusedResult, stoppedResult } from './plan-result.js';
 import type { ChosenClass } from './plan-result.js';
+import { classObstacle, platformObstacle } from './plan-today.js';
 
 export interface PlanOptions {
   readonly filename: readonly string[];
@@ -28,12 +29,14 @@ export interface PlanOptions {
   readonly class?: string;
   readonly facts?: string;
   readonly output: string;
-  readonly agentSandboxEnabled: string | true;
-  readonly acpWorkspaceDispatchEnabled: string | true;
+  /** Asks what would happen with the switches on, the namespace served and the class approved. */
+  readonly assumeEnabled?: true;
+  readonly agentSandboxEnabled?: string | true;
+  readonly acpWorkspaceDispatchEnabled?: string | true;
   readonly executionWorkspaceDefaultProvider?: string;
 }
 
-/** Says what the controller would do with a Task, by the controller's own functions. */
+/** Says what the installed controller would do with a Task today, by the controller's own functions. */
 export function plan(options: PlanOptions): void {
   const output = outputs.find((form) => form === options.output);
   if (!output)
@@ -47,24 +50,28 @@ export function plan(options: PlanOptions): void {
   const agent = found && withUid(found, live.agentUid, Number(live.agentGeneration));
   const hosting = hostingOf(options, platform);
   const chosen = agent && chooseClass(agent, options, platform);
-  const outcome = assess({
-    task,
-    agent,
-    hosting,
-    poolClass: chosen?.compiled.spec,
-    ...systemPromptOf(agent, documents),
-  });
-  const result =
-    'plan' in outcome && chosen
+  const input = { task, agent, poolClass: chosen?.compiled.spec, ...systemPromptOf(agent, documents) };
+  const outcome = assess({ ...input, hosting });
+  const inTheWay = [
+    platformObstacle(task.metadata.namespace ?? '', platform, options.platform),
+    'plan' in outcome && chosen ? classObstacle(chosen) : undefined,
+  ].filter((one) => one !== undefined);
+  const [obstacle] = options.assumeEnabled ? [] : inTheWay;
+  const result = obstacle
+    ? stoppedResult(obstacle, chosen)
+    : 'plan' in outcome && chosen
       ? acceptedResult(outcome.plan, chosen, live, known)
       : refusedResult(task, 'refusal' in outcome ? outcome.refusal : unplanned(task), hosting.defaultProvider, chosen, live.now);
-  print(
-    task,
-    result,
-    notesOn({ task, documents, agent, hosting, chosen, platform, options, accepted: 'plan' in outcome }),
-    output,
-  );
-  if (result.result.verdict === 'refused') process.exitCode = 1;
+  const { verdict } = result.result;
+  const assumed = { ...input, hosting: hostingOf({ ...options, assumeEnabled: true }, platform) };
+  const couldRun = verdict !== 'accepted' && 'plan' in assess(assumed);
+  const notes = [
+    ...inTheWay.map(({ says }) => says),
+    ...(couldRun ? ['--assume-enabled shows what would be created once an operator has allowed it'] : []),
+    ...notesOn({ task, documents, agent, hosting, platform, options, accepted: verdict === 'accepted' }),
+  ];
+  print(task, result, notes, output);
+  if (verdict !== 'accepted') process.exitCode = 1;
 }
 
 /** A plan needs a class, so that there is none without the other. */
@@ -127,16 +134,21 @@ function agentOf({ task, agents }: PlanDocuments): Agent | undefined {
   });
 }
 
+/** The switches: of a flag, else of the platform. Without a platform, or to answer the other question, they are on. */
 function hostingOf(options: PlanOptions, platform: Platform | undefined): Hosting {
+  const gates = options.assumeEnabled ? undefined : platform?.controller.gates;
   return {
-    agentSandboxEnabled: flag('--agent-sandbox-enabled', options.agentSandboxEnabled),
-    workspaceDispatchEnabled: flag('--acp-workspace-dispatch-enabled', options.acpWorkspaceDispatchEnabled),
+    agentSandboxEnabled: flag('--agent-sandbox-enabled', options.agentSandboxEnabled ?? gates?.agentSandbox ?? true),
+    workspaceDispatchEnabled: flag(
+      '--acp-workspace-dispatch-enabled',
+      options.acpWorkspaceDispatchEnabled ?? gates?.workspaceDispatch ?? true,
+    ),
     defaultProvider: options.executionWorkspaceDefaultProvider ?? platform?.controller.defaultProvider ?? '',
     available,
   };
 }
 
-function flag(name: string, value: string | true): boolean {
+function flag(name: string, value: string | boolean): boolean {
   const text = String(value).toLowerCase();
   if (text === 'true' || text === 'false') return text === 'true';
   throw new InputError('input-invalid', { at: 'plan', field: name, found: value, allowed: 'true or false' });
@@ -176,26 +188,15 @@ interface Situation {
   readonly documents: PlanDocuments;
   readonly agent: Agent | undefined;
   readonly hosting: Hosting;
-  readonly chosen: ChosenClass | undefined;
   readonly platform: Platform | undefined;
   readonly options: PlanOptions;
   readonly accepted: boolean;
 }
 
 /** What a person should know beside the verdict. */
-function notesOn({ task, documents, agent, hosting, chosen, platform, options, accepted }: Situation): readonly string[] {
+function notesOn({ task, documents, agent, hosting, platform, options, accepted }: Situation): readonly string[] {
   const notes: string[] = [];
-  if (accepted && chosen && !chosen.approved) {
-    notes.push(
-      `the class ${chosen.name} is not approved: its digest ${chosen.digest} is not among spec.approvedDigests, and the Task would wait until its own deadline`,
-    );
-  }
-  const namespace = task.metadata.namespace ?? 'default';
-  if (platform && !platform.namespaces.tasks.includes(namespace)) {
-    notes.push(
-      `${options.platform} does not list the namespace ${namespace} under namespaces.tasks: the controller would not see the Task`,
-    );
-  }
+  if (!platform) notes.push(`there is no ${options.platform}: switches that no flag names are taken as on`);
   if (documents.task.metadata.deletionTimestamp !== undefined)
     notes.push('the Task is being deleted; this is the plan of a new one');
   else if (documents.task.status?.phase !== undefined)
