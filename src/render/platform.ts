@@ -4,6 +4,7 @@ import { choice, flag, int32, list, map, object, optional, withOptions } from '.
 import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
 import { apiServiceName, probePort } from '../constructs/install/controller-install.js';
+import { parseDuration } from '../lib/duration.js';
 import { CodedError } from '../lib/errors.js';
 import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
@@ -212,6 +213,8 @@ function checkTogether(platform: Platform, file: string): void {
     if (name === 'default' || name.startsWith('kube-'))
       refuse(`namespaces.${field}`, name, 'a namespace of its own: install sets its labels');
   }
+  if ((parseDuration(platform.controller.idlePoolTtl) ?? 0) <= 0)
+    refuse('controller.idlePoolTtl', platform.controller.idlePoolTtl, 'a duration of at least 1ms, such as 15m or 1h30m');
   if (platform.controller.apiPort === probePort)
     refuse('controller.api.port', probePort, 'a port other than that of metrics and probes');
   const seen = new Map<string, string>();
