@@ -39,14 +39,14 @@ const PlatformSchema = object({
   controller: object({
     image: pinnedImage,
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
-    api: optional(object({ port: int32({ minimum: 1, maximum: 65535 }) })),
+    api: optional(object({ port: optional(int32({ minimum: 1, maximum: 65535 })) })),
     idlePoolTtl: optional(duration),
     maxTasksPerNamespace: optional(int32({ minimum: 1, maximum: 999_999 })),
     paused: optional(flag()),
     defaultProvider: optional(choice(['agent-sandbox'])),
     gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
   }),
-  dns: optional(object({ namespace: dnsLabel, podLabels: withOptions(selectorLabels, {}) })),
+  dns: optional(object({ namespace: optional(dnsLabel), podLabels: optional(withOptions(selectorLabels, {})) })),
   classes: map(ClassSchema),
 });
 
@@ -107,7 +107,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
       apiUrl: `http://${apiServiceName}.${namespaces.controller}.svc:${apiPort}`,
       apiPort,
     },
-    dns: dns ?? { namespace: 'kube-system', podLabels: { 'k8s-app': 'kube-dns' } },
+    dns: { namespace: dns?.namespace ?? 'kube-system', podLabels: dns?.podLabels ?? { 'k8s-app': 'kube-dns' } },
   };
   return {
     namespaces,

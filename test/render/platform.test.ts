@@ -16,6 +16,27 @@ test('a platform is paused only if it says so', () => {
   expect(() => read(file.replace(/^controller:$/m, 'controller:\n  paused: "yes"'))).toThrow(/controller.paused: found "yes"/);
 });
 
+test('defaults fill in at any depth', () => {
+  const whole = read(file);
+  expect(read(`${file}dns: {}\n`)).toEqual(whole);
+  expect(read(`${file}dns: {namespace: kube-system}\n`)).toEqual(whole);
+  expect(read(`${file}dns: {podLabels: {k8s-app: kube-dns}}\n`)).toEqual(whole);
+  expect(read(file.replace(/^controller:$/m, 'controller:\n  api: {}'))).toEqual(whole);
+  expect(read(file.replace(/gates: \{.*\}/, 'gates: {}'))).toEqual(whole);
+  const own = [
+    'pod: {}',
+    'pod: {resources: {}, volumes: {}, placement: {}}',
+    'pod: {resources: {requests: {}, limits: {}}}',
+    'providerProxy: {}',
+    'providerProxy: {tokenSecretRef: {}}',
+    'network: {}',
+    'network: {controller: {}, dns: {}}',
+    'workspace: {}',
+  ];
+  for (const empty of own)
+    expect(read(file.replace('    providerKind: codex', `    providerKind: codex\n    ${empty}`))).toEqual(whole);
+});
+
 describe('a platform is refused, with the file and the field, when', () => {
   test.each([
     ['a key is unknown', file.replace('version: 1', 'version: 1\ncolour: red'), /^platform.yaml: colour: found "red"/],
