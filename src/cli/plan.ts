@@ -9,7 +9,7 @@ import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { classDigest, compile } from '../render/compile.js';
-import { approve } from '../render/approve.js';
+import { approveAll } from '../render/approve.js';
 import { readPlatform } from '../render/platform.js';
 import type { Platform } from '../render/platform.js';
 import { InputError, readInput } from './files.js';
@@ -159,7 +159,8 @@ function chooseClass(agent: Agent, options: PlanOptions, platform: Platform | un
     spec.providerKind === agent.spec.runtime?.type && spec.resourceClass === selectableResourceClass;
   if (options.class === undefined) {
     const found = platform?.classes.find(({ spec }) => serves(spec));
-    return found && { ...approve(found), approved: true };
+    const [approved] = found ? approveAll([found], options.platform) : [];
+    return approved && { ...approved, approved: true };
   }
   const { metadata, spec } = readClass(options.class);
   if (!serves(spec)) return undefined;
