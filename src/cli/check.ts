@@ -16,7 +16,7 @@ const says = {
 const sides = { old: 'committed', wanted: 'rendered' };
 
 export function check({ platform, out }: { readonly platform: string; readonly out: string }): void {
-  const files = distFiles(readPlatform(readInput(platform), platform));
+  const files = distFiles(readPlatform(readInput(platform), platform), platform);
   const differences = compareOutput(out, files);
   for (const { path, kind } of differences) {
     process.stdout.write(`${out}/${path} ${says[kind]}\n`);

@@ -46,7 +46,9 @@ export async function diff(options: DiffOptions): Promise<void> {
   const output = outputs.find((form) => form === options.output);
   if (!output)
     throw new InputError('input-invalid', { at: 'diff', field: '--output', found: options.output, allowed: outputs.join(', ') });
-  const given = filesOf(options).flatMap(readObjects).map(named);
+  const given = filesOf(options).flatMap(comparable).map(named);
+  if (given.length === 0)
+    throw new InputError('input-invalid', { at: 'diff', found: 'no object', allowed: 'at least one object to compare' });
   refuseDuplicates(given);
   const access = accessBy(options.kubeconfig ?? usualKubeconfig(), options.context);
   const transport = createTransport(access);
@@ -128,6 +130,14 @@ function filesOf({ filename, dist }: DiffOptions): readonly string[] {
   if (!Array.isArray(resources) || !resources.every((path) => typeof path === 'string'))
     throw new InputError('input-invalid', { at: file, field: 'resources', found: resources, allowed: 'a list of files' });
   return resources.map((path) => join(folder, path));
+}
+
+/** An empty file is a broken pipe more often than a wish, so that it never counts as no drift. */
+function comparable(file: string): readonly ReadObject[] {
+  const objects = readObjects(file);
+  if (objects.length > 0) return objects;
+  const at = file === '-' ? 'standard input' : file;
+  throw new InputError('input-invalid', { at, found: 'no object', allowed: 'at least one object to compare' });
 }
 
 function named({ at, value }: ReadObject): { readonly at: string; readonly manifest: Manifest } {

@@ -41,13 +41,15 @@ program
   .command('plan')
   .description('say what the controller would do with a Task: its verdict, the pool, and every object that it would create')
   .requiredOption('-f, --filename <file>', 'a Task and its Agents, repeatable; - reads standard input', repeat, [])
+  .option('-n, --namespace <name>', 'namespace of documents that name none (default: default)')
   .option('--platform <file>', 'settings of the installation', 'platform.yaml')
   .option('--class <file>', 'a RuntimePoolClass to plan with, instead of the classes of the platform')
   .option('--facts <file>', 'values of live facts, instead of place-holders')
   .option('-o, --output <form>', 'summary, yaml or json', 'summary')
-  .option('--agent-sandbox-enabled [bool]', 'as the controller has it', 'true')
-  .option('--acp-workspace-dispatch-enabled [bool]', 'as the controller has it', 'true')
-  .option('--execution-workspace-default-provider <name>', 'as the controller has it')
+  .option('--assume-enabled', 'answer as if the switches were on, the namespace served and the class approved')
+  .option('--agent-sandbox-enabled [bool]', 'instead of controller.gates.agentSandbox of the platform')
+  .option('--acp-workspace-dispatch-enabled [bool]', 'instead of controller.gates.workspaceDispatch of the platform')
+  .option('--execution-workspace-default-provider <name>', 'instead of controller.defaultProvider of the platform')
   .addHelpText(
     'after',
     `
@@ -55,9 +57,10 @@ Examples:
   $ orka-workspaces plan -f task.yaml -f agent.yaml
   $ kubectl get task/smoke agent/coder -o yaml | orka-workspaces plan -f - -o yaml
   $ orka-workspaces plan -f smoke.yaml -o json | jq .pool.name
-  $ orka-workspaces plan -f smoke.yaml --agent-sandbox-enabled=false
+  $ orka-workspaces plan -f smoke.yaml --assume-enabled
 
-Exit code 0: accepted. 1: refused; the data is on stdout all the same. 2: the input cannot be planned.`,
+Verdicts are of the installed controller, by the platform file: accepted, refused, waiting (for an operator) or unseen (by any controller).
+Exit code 0: accepted. 1: another verdict; the data is on stdout too. 2: the input cannot be planned.`,
   )
   .action(async (options: PlanOptions) => (await import('./plan.js')).plan(options));
 

@@ -14,18 +14,25 @@ import type { ReadObject } from './read-objects.js';
 
 /** The documents of a plan. */
 export interface PlanDocuments {
+  /** Its namespace is filled in. */
   readonly task: Task;
   readonly agents: readonly Agent[];
   /** Texts that an Agent's `systemPrompt.configMapRef` can name. */
   readonly configMaps: readonly Manifest[];
+  /** False when the Task has the place-holder, because neither its file nor the command names a namespace. */
+  readonly namespaceKnown: boolean;
 }
 
 const plannedKinds = ['Task', 'Agent', 'ConfigMap'];
 
-/** Reads one Task and its Agents. Anything else, anything twice and anything unknown is refused, all problems of a document at once. */
-export function readDocuments(files: readonly string[]): PlanDocuments {
+/**
+ * Reads one Task and its Agents. Anything else, anything twice and anything unknown is refused, all problems of a document at once.
+ * `namespace` is that of documents that name none, as with `kubectl -n`.
+ */
+export function readDocuments(files: readonly string[], namespace: string | undefined): PlanDocuments {
   refuseTwoInputs('plan', files);
-  const documents = files.flatMap((file) => documentsOf(file, plannedKinds));
+  const written = files.flatMap((file) => documentsOf(file, plannedKinds));
+  const documents = written.map((document) => withNamespace(document, namespace ?? liveInputs.namespace));
   const tasks = documents.filter(({ value }) => value.kind === 'Task');
   const [task] = tasks;
   if (!task || tasks.length > 1) {
@@ -42,7 +49,19 @@ export function readDocuments(files: readonly string[]): PlanDocuments {
     ['ConfigMap', configMaps],
   ] as const)
     refuseTwice(kind, objects);
-  return { task: checked<Task>(taskKind, task), agents, configMaps };
+  const namespaceKnown = namespace !== undefined || written.some((one) => one.value.kind === 'Task' && hasNamespace(one));
+  return { task: checked<Task>(taskKind, task), agents, configMaps, namespaceKnown };
+}
+
+function hasNamespace({ value: { metadata } }: ReadObject): boolean {
+  return isObject(metadata) && (metadata['namespace'] ?? '') !== '';
+}
+
+function withNamespace(document: ReadObject, namespace: string): ReadObject {
+  const { at, value } = document;
+  const metadata = value['metadata'];
+  if (!isObject(metadata) || hasNamespace(document)) return document;
+  return { at, value: { ...value, metadata: { ...metadata, namespace } } };
 }
 
 function refuseTwice(kind: string, objects: readonly Pick<Manifest, 'metadata'>[]): void {
@@ -68,6 +87,7 @@ export function readClass(file: string): RuntimePoolClass {
   return checked<RuntimePoolClass>(runtimePoolClassKind, document);
 }
 
+export const namespaceForm = 'the name of a namespace';
 const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
 const wholeNumber = { test: matches(/^[1-9]\d{0,15}$/), allowed: 'a whole number from 1' };
 const uid = { test: matches(/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/), allowed: 'a UID' };
@@ -76,7 +96,7 @@ const key = { test: matches(/^[\w-]{43}$/), allowed: '32 bytes in base64url' };
 
 /** What each live value can be, so that a plan cannot show what the controller would never make. */
 const forms: Readonly<Record<LiveInput, { readonly test: (text: string) => boolean; readonly allowed: string }>> = {
-  namespace: { test: isDnsLabel, allowed: 'a name of a namespace' },
+  namespace: { test: isDnsLabel, allowed: namespaceForm },
   now: { test: matches(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/), allowed: 'an instant as 2026-01-31T08:00:00Z' },
   taskUid: uid,
   agentUid: uid,

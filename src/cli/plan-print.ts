@@ -9,8 +9,9 @@ export const outputs = ['summary', 'yaml', 'json'] as const;
 export type Output = (typeof outputs)[number];
 
 /** Data on stdout; what a person wants to know beside it on a terminal. */
-export function print(task: Task, { result, marks }: MarkedResult, notes: readonly string[], output: Output): void {
-  const summary = summaryOf(task, result, notes);
+export function print(task: Task, { result: outcome, marks }: MarkedResult, notes: readonly string[], output: Output): void {
+  const result: PlanResult = { ...outcome, notes };
+  const summary = summaryOf(task, result);
   if (output === 'summary') {
     process.stdout.write(summary);
     return;
@@ -19,22 +20,22 @@ export function print(task: Task, { result, marks }: MarkedResult, notes: readon
   process.stdout.write(output === 'json' ? `${JSON.stringify(result, null, 2)}\n` : yamlOf(task, result, marks));
 }
 
-/** The objects, each line that stands for something marked; of a refused Task, the Task with the status it would get. */
-function yamlOf(task: Task, { verdict, objects, status }: PlanResult, marks: MarkedResult['marks']): string {
+/** The notes as comments, then the objects with each place-holder marked; without objects, the Task with the status it would get. */
+function yamlOf(task: Task, { verdict, objects, status, notes }: PlanResult, marks: MarkedResult['marks']): string {
   const documents = verdict === 'accepted' ? objects : [{ ...task, status } as unknown as Manifest];
-  return toYamlStream(documents, {
-    comment: (path, document) => {
-      const fact = marks.get(document as unknown as Manifest)?.get(fieldPath(path));
-      return fact === undefined ? undefined : `live: ${fact}`;
-    },
-  });
+  const head = notes.map((note) => `# note: ${note.replaceAll(/\s+/g, ' ')}\n`).join('');
+  return (
+    head +
+    toYamlStream(documents, {
+      comment: (path, document) => {
+        const fact = marks.get(document as unknown as Manifest)?.get(fieldPath(path));
+        return fact === undefined ? undefined : `live: ${fact}`;
+      },
+    })
+  );
 }
 
-function summaryOf(
-  task: Task,
-  { verdict, status, pool, poolClass, facts, objects, secrets }: PlanResult,
-  notes: readonly string[],
-): string {
+function summaryOf(task: Task, { verdict, status, pool, poolClass, facts, objects, secrets, notes }: PlanResult): string {
   const line = (name: string, text: string): string => `  ${name.padEnd(9)} ${text}\n`;
   const standIns = Object.entries(facts).flatMap(([name, { source }]) =>
     source === 'placeholder' && name in liveInputs ? [name] : [],

@@ -12,11 +12,13 @@ import { instantiate, renderedObjects } from '../render/instantiate.js';
 import { renderRuntimePool } from '../render/runtime-pool.js';
 import { plannedFacts, sourceOf } from './plan-facts.js';
 import type { LiveInput, LiveValues, PlannedFact } from './plan-facts.js';
+import type { Obstacle } from './plan-today.js';
 
 /** What `plan -o json` prints; the shape is stable. */
 export interface PlanResult {
-  readonly verdict: 'accepted' | 'refused';
-  /** What the controller would write, times included as the fact `now`. */
+  /** `unseen`: no controller reads the Task. `waiting`: an operator has to act first. Both create nothing. */
+  readonly verdict: 'accepted' | 'refused' | 'unseen' | 'waiting';
+  /** What the controller would write, times included as the fact `now`. Of an unseen Task: nothing. */
   readonly status: TaskStatus;
   readonly pool: {
     readonly name: string;
@@ -31,6 +33,8 @@ export interface PlanResult {
   /** The RuntimePool first, then everything else in the order in which it is applied. */
   readonly objects: readonly Manifest[];
   readonly secrets: readonly { readonly name: string; readonly keys: readonly string[] }[];
+  /** What a person should know beside the verdict. */
+  readonly notes: readonly string[];
 }
 
 /** The class that a plan uses. */
@@ -41,9 +45,12 @@ export interface ChosenClass {
   readonly approved: boolean;
 }
 
+/** The notes are added when the verdict is known. */
+type Outcome = Omit<PlanResult, 'notes'>;
+
 /** A result, and which of its lines stand for something: fact by field path, by object. */
 export interface MarkedResult {
-  readonly result: PlanResult;
+  readonly result: Outcome;
   readonly marks: ReadonlyMap<Manifest, ReadonlyMap<string, string>>;
 }
 
@@ -60,6 +67,15 @@ export function refusedResult(
   const status = refusedStatus(task, refusal, defaultProvider, now);
   return {
     result: { verdict: 'refused', status, pool: null, poolClass: classOf(chosen), facts: {}, objects: [], secrets: [] },
+    marks: new Map(),
+  };
+}
+
+/** A Task that the installed controller would not begin. */
+export function stoppedResult({ verdict, says }: Obstacle, chosen: ChosenClass | undefined): MarkedResult {
+  const status: TaskStatus = verdict === 'unseen' ? {} : { message: says };
+  return {
+    result: { verdict, status, pool: null, poolClass: classOf(chosen), facts: {}, objects: [], secrets: [] },
     marks: new Map(),
   };
 }

@@ -7,61 +7,71 @@ import { available } from '../domain/available.js';
 import { nameOf, selectableResourceClass } from '../domain/plan.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
+import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { classDigest, compile } from '../render/compile.js';
-import { approve } from '../render/approve.js';
+import { approveAll } from '../render/approve.js';
 import { readPlatform } from '../render/platform.js';
 import type { Platform } from '../render/platform.js';
 import { InputError, readInput } from './files.js';
 import { liveInputs } from './plan-facts.js';
-import type { LiveInput, LiveValues } from './plan-facts.js';
-import { readClass, readDocuments, readFacts } from './plan-input.js';
+import type { LiveInput } from './plan-facts.js';
+import { namespaceForm, readClass, readDocuments, readFacts } from './plan-input.js';
 import type { PlanDocuments } from './plan-input.js';
 import { outputs, print } from './plan-print.js';
-import { acceptedResult, refusedResult } from './plan-result.js';
+import { acceptedResult, refusedResult, stoppedResult } from './plan-result.js';
 import type { ChosenClass } from './plan-result.js';
+import { classObstacle, platformObstacle } from './plan-today.js';
 
 export interface PlanOptions {
   readonly filename: readonly string[];
+  readonly namespace?: string;
   readonly platform: string;
   readonly class?: string;
   readonly facts?: string;
   readonly output: string;
-  readonly agentSandboxEnabled: string | true;
-  readonly acpWorkspaceDispatchEnabled: string | true;
+  /** Asks what would happen with the switches on, the namespace served and the class approved. */
+  readonly assumeEnabled?: true;
+  readonly agentSandboxEnabled?: string | true;
+  readonly acpWorkspaceDispatchEnabled?: string | true;
   readonly executionWorkspaceDefaultProvider?: string;
 }
 
-/** Says what the controller would do with a Task, by the controller's own functions. */
+/** Says what the installed controller would do with a Task today, by the controller's own functions. */
 export function plan(options: PlanOptions): void {
   const output = outputs.find((form) => form === options.output);
   if (!output)
     throw new InputError('input-invalid', { at: 'plan', field: '--output', found: options.output, allowed: outputs.join(', ') });
-  const documents = readDocuments(options.filename);
   const given = options.facts === undefined ? {} : readFacts(options.facts);
+  const documents = readDocuments(options.filename, namespaceOf(options, given));
   const platform = platformOf(options);
   const { live, known } = liveValues(documents, given);
-  const task = withLive(documents.task, live.namespace, live.taskUid);
-  const agent = agentOf(task, documents, live);
+  const task = withUid(documents.task, live.taskUid);
+  const found = agentOf(documents);
+  const agent = found && withUid(found, live.agentUid, Number(live.agentGeneration));
   const hosting = hostingOf(options, platform);
   const chosen = agent && chooseClass(agent, options, platform);
-  const outcome = assess({
-    task,
-    agent,
-    hosting,
-    poolClass: chosen?.compiled.spec,
-    ...systemPromptOf(agent, documents, live.namespace),
-  });
-  const result =
-    'plan' in outcome && chosen
+  const input = { task, agent, poolClass: chosen?.compiled.spec, ...systemPromptOf(agent, documents) };
+  const outcome = assess({ ...input, hosting });
+  const inTheWay = [
+    platformObstacle(task.metadata.namespace ?? '', platform, options.platform),
+    'plan' in outcome && chosen ? classObstacle(chosen) : undefined,
+  ].filter((one) => one !== undefined);
+  const [obstacle] = options.assumeEnabled ? [] : inTheWay;
+  const result = obstacle
+    ? stoppedResult(obstacle, chosen)
+    : 'plan' in outcome && chosen
       ? acceptedResult(outcome.plan, chosen, live, known)
       : refusedResult(task, 'refusal' in outcome ? outcome.refusal : unplanned(task), hosting.defaultProvider, chosen, live.now);
-  print(
-    task,
-    result,
-    notesOn({ task, documents, agent, hosting, chosen, platform, options, accepted: 'plan' in outcome }),
-    output,
-  );
-  if (result.result.verdict === 'refused') process.exitCode = 1;
+  const { verdict } = result.result;
+  const assumed = { ...input, hosting: hostingOf({ ...options, assumeEnabled: true }, platform) };
+  const couldRun = verdict !== 'accepted' && 'plan' in assess(assumed);
+  const notes = [
+    ...inTheWay.map(({ says }) => says),
+    ...(couldRun ? ['--assume-enabled shows what would be created once an operator has allowed it'] : []),
+    ...notesOn({ task, documents, agent, hosting, platform, options, accepted: verdict === 'accepted' }),
+  ];
+  print(task, result, notes, output);
+  if (verdict !== 'accepted') process.exitCode = 1;
 }
 
 /** A plan needs a class, so that there is none without the other. */
@@ -74,50 +84,71 @@ function platformOf({ class: poolClass, platform }: PlanOptions): Platform | und
   return poolClass === undefined || existsSync(platform) ? readPlatform(readInput(platform), platform) : undefined;
 }
 
-/** uid, generation and namespace come from the YAML where it has them, as `kubectl get -o yaml` prints them. */
-function liveValues({ task, agents }: PlanDocuments, given: Readonly<Partial<Record<LiveInput, string>>>) {
-  const agent = agents.find(({ metadata }) => metadata.name === task.spec.agentRef?.name);
+/** The namespace of documents that name none; `undefined` = the place-holder. */
+function namespaceOf({ namespace, facts }: PlanOptions, given: Readonly<Partial<Record<LiveInput, string>>>): string | undefined {
+  if (namespace !== undefined && !isDnsLabel(namespace))
+    throw new InputError('input-invalid', { at: 'plan', field: '--namespace', found: namespace, allowed: namespaceForm });
+  if (namespace !== undefined && given.namespace !== undefined && namespace !== given.namespace)
+    throw new InputError('input-invalid', {
+      at: facts ?? 'facts',
+      field: 'namespace',
+      found: given.namespace,
+      allowed: `${namespace}, as --namespace says`,
+    });
+  return namespace ?? given.namespace;
+}
+
+/** uid and generation come from the YAML where it has them, as `kubectl get -o yaml` prints them. */
+function liveValues(documents: PlanDocuments, given: Readonly<Partial<Record<LiveInput, string>>>) {
+  const { task, namespaceKnown } = documents;
+  const agent = agentOf(documents);
   const fromFiles: Partial<Record<LiveInput, string | undefined>> = {
-    namespace: task.metadata.namespace ?? agent?.metadata.namespace,
     taskUid: task.metadata.uid,
     agentUid: agent?.metadata.uid,
     agentGeneration: agent?.metadata.generation?.toString(),
     ...given,
+    namespace: namespaceKnown ? task.metadata.namespace : undefined,
   };
   const known = (Object.keys(liveInputs) as LiveInput[]).filter((name) => fromFiles[name] !== undefined);
   const values = Object.fromEntries(known.map((name) => [name, fromFiles[name]])) as Partial<Record<LiveInput, string>>;
   return { live: { ...liveInputs, ...values }, known: new Set(known) };
 }
 
-function withLive<T extends Task | Agent>(object: T, namespace: string, uid: string, generation?: number): T {
-  return { ...object, metadata: { ...object.metadata, namespace, uid, ...(generation === undefined ? {} : { generation }) } };
+function withUid<T extends Task | Agent>(object: T, uid: string, generation?: number): T {
+  return { ...object, metadata: { ...object.metadata, uid, ...(generation === undefined ? {} : { generation }) } };
 }
 
-/** The Agent that the Task names. A Task of `type: agent` without one in the files cannot be planned. */
-function agentOf(task: Task, { agents }: PlanDocuments, { namespace, agentUid, agentGeneration }: LiveValues): Agent | undefined {
+/** The Agent that the Task names, in the Task's namespace. A Task of `type: agent` without one in the files cannot be planned. */
+function agentOf({ task, agents }: PlanDocuments): Agent | undefined {
   const { agentRef, type } = task.spec;
   if (type !== 'agent' || agentRef === undefined) return undefined;
-  const agent = agents.find(({ metadata }) => metadata.name === agentRef.name && (metadata.namespace ?? namespace) === namespace);
-  if (agent) return withLive(agent, namespace, agentUid, Number(agentGeneration));
+  const { namespace } = task.metadata;
+  const agent = agents.find(({ metadata }) => metadata.name === agentRef.name && metadata.namespace === namespace);
+  if (agent) return agent;
   const others = agents.map((one) => nameOf('Agent', one)).join(', ');
   throw new InputError('input-invalid', {
     at: nameOf('Task', task),
     field: 'spec.agentRef',
     found: agentRef,
-    allowed: `an Agent in namespace ${namespace} that one of the files holds${others === '' ? '' : ` (found ${others})`}`,
+    allowed: `an Agent in namespace ${namespace ?? ''} that one of the files holds${others === '' ? '' : ` (found ${others})`}`,
   });
 }
 
+/** The switches: of a flag, else of the platform. Without a platform, or to answer the other question, they are on. */
 function hostingOf(options: PlanOptions, platform: Platform | undefined): Hosting {
+  const gates = options.assumeEnabled ? undefined : platform?.controller.gates;
   return {
-    agentSandboxEnabled: flag('--agent-sandbox-enabled', options.agentSandboxEnabled),
-    workspaceDispatchEnabled: flag('--acp-workspace-dispatch-enabled', options.acpWorkspaceDispatchEnabled),
+    agentSandboxEnabled: flag('--agent-sandbox-enabled', options.agentSandboxEnabled ?? gates?.agentSandbox ?? true),
+    workspaceDispatchEnabled: flag(
+      '--acp-workspace-dispatch-enabled',
+      options.acpWorkspaceDispatchEnabled ?? gates?.workspaceDispatch ?? true,
+    ),
     defaultProvider: options.executionWorkspaceDefaultProvider ?? platform?.controller.defaultProvider ?? '',
     available,
   };
 }
 
-function flag(name: string, value: string | true): boolean {
+function flag(name: string, value: string | boolean): boolean {
   const text = String(value).toLowerCase();
   if (text === 'true' || text === 'false') return text === 'true';
   throw new InputError('input-invalid', { at: 'plan', field: name, found: value, allowed: 'true or false' });
@@ -128,7 +159,8 @@ function chooseClass(agent: Agent, options: PlanOptions, platform: Platform | un
     spec.providerKind === agent.spec.runtime?.type && spec.resourceClass === selectableResourceClass;
   if (options.class === undefined) {
     const found = platform?.classes.find(({ spec }) => serves(spec));
-    return found && { ...approve(found), approved: true };
+    const [approved] = found ? approveAll([found], options.platform) : [];
+    return approved && { ...approved, approved: true };
   }
   const { metadata, spec } = readClass(options.class);
   if (!serves(spec)) return undefined;
@@ -137,14 +169,10 @@ function chooseClass(agent: Agent, options: PlanOptions, platform: Platform | un
   return { name: metadata.name, compiled, digest, approved: spec.approvedDigests.includes(digest) };
 }
 
-function systemPromptOf(
-  agent: Agent | undefined,
-  { configMaps }: PlanDocuments,
-  namespace: string,
-): { readonly systemPromptText?: string } {
+function systemPromptOf(agent: Agent | undefined, { configMaps }: PlanDocuments): { readonly systemPromptText?: string } {
   const ref = agent?.spec.systemPrompt?.configMapRef;
   if (!agent || !ref) return {};
-  const map = configMaps.find(({ metadata }) => metadata.name === ref.name && (metadata.namespace ?? namespace) === namespace);
+  const map = configMaps.find(({ metadata }) => metadata.name === ref.name && metadata.namespace === agent.metadata.namespace);
   const data = map?.['data'];
   const text = isObject(data) ? data[ref.key] : undefined;
   if (typeof text === 'string') return { systemPromptText: text };
@@ -161,26 +189,15 @@ interface Situation {
   readonly documents: PlanDocuments;
   readonly agent: Agent | undefined;
   readonly hosting: Hosting;
-  readonly chosen: ChosenClass | undefined;
   readonly platform: Platform | undefined;
   readonly options: PlanOptions;
   readonly accepted: boolean;
 }
 
 /** What a person should know beside the verdict. */
-function notesOn({ task, documents, agent, hosting, chosen, platform, options, accepted }: Situation): readonly string[] {
+function notesOn({ task, documents, agent, hosting, platform, options, accepted }: Situation): readonly string[] {
   const notes: string[] = [];
-  if (accepted && chosen && !chosen.approved) {
-    notes.push(
-      `the class ${chosen.name} is not approved: its digest ${chosen.digest} is not among spec.approvedDigests, and the Task would wait until its own deadline`,
-    );
-  }
-  const namespace = task.metadata.namespace ?? 'default';
-  if (platform && !platform.namespaces.tasks.includes(namespace)) {
-    notes.push(
-      `${options.platform} does not list the namespace ${namespace} under namespaces.tasks: the controller would not see the Task`,
-    );
-  }
+  if (!platform) notes.push(`there is no ${options.platform}: switches that no flag names are taken as on`);
   if (documents.task.metadata.deletionTimestamp !== undefined)
     notes.push('the Task is being deleted; this is the plan of a new one');
   else if (documents.task.status?.phase !== undefined)

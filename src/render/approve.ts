@@ -1,6 +1,9 @@
 import type { Digest } from '../domain/digests.js';
+import { CodedError } from '../lib/errors.js';
+import type { Finding } from '../lib/errors.js';
 import { classDigest, compile } from './compile.js';
 import type { CompiledPool } from './compile.js';
+import { refuseAll } from './platform.js';
 import type { PlatformClass } from './platform.js';
 
 /** A class of the platform with the digest that this renderer computes for it. */
@@ -8,6 +11,32 @@ export interface ApprovedClass {
   readonly name: string;
   readonly compiled: CompiledPool;
   readonly digest: Digest;
+}
+
+/**
+ * Approves classes of a platform file. Throws one `PlatformError` with the problem of each class that cannot be compiled, at the
+ * key of the file.
+ */
+export function approveAll(classes: readonly PlatformClass[], file: string): readonly ApprovedClass[] {
+  const problems: Finding[] = [];
+  const approved = classes.flatMap((one): readonly ApprovedClass[] => {
+    try {
+      return [approve(one)];
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      problems.push(atKey(error.finding, `classes.${one.name}`, file));
+      return [];
+    }
+  });
+  refuseAll(problems);
+  return approved;
+}
+
+/** Problems of a class are fields of its key; those of an object made of it keep their construct path. */
+function atKey({ at, field, ...rest }: Finding, key: string, file: string): Finding {
+  const own = /^spec\.(.*)$/s.exec(at.startsWith('RuntimePoolClass') ? (field ?? '') : '');
+  if (own) return { at: file, field: `${key}.${own[1] ?? ''}`, ...rest };
+  return { at: `${file}: ${key}: ${at}`, ...(field === undefined ? {} : { field }), ...rest };
 }
 
 /** Compiles a class and approves its own digest, beside those that the platform approves too. */

@@ -3,7 +3,7 @@ import { ControllerInstall, CustomResourceDefinitions, managedBy } from '../cons
 import { RuntimePoolClass } from '../constructs/runtime-pool-class.js';
 import { renderApp } from './app.js';
 import type { RenderedFile } from './app.js';
-import { approve } from './approve.js';
+import { approveAll } from './approve.js';
 import type { ApprovedClass } from './approve.js';
 import { refuseDuplicates } from './order.js';
 import type { Platform } from './platform.js';
@@ -15,10 +15,10 @@ export const header = '# Written by orka-workspaces synth. Change platform.yaml 
 
 /**
  * The whole output of a platform: `apply/` is for Argo CD, Flux or kubectl, `review/` is for eyes.
- * Pure: same platform, same bytes, on any host.
+ * Pure: same platform, same bytes, on any host. `file` is what errors call the platform.
  */
-export function distFiles(platform: Platform): readonly RenderedFile[] {
-  const classes = platform.classes.map(approve);
+export function distFiles(platform: Platform, file = 'platform.yaml'): readonly RenderedFile[] {
+  const classes = approveAll(platform.classes, file);
   const applied = renderApp(applyApp(platform, classes)).map(({ path, text }) => ({ path: `apply/${path}`, text }));
   const reviewed = classes.flatMap(({ name, compiled, digest }) =>
     (['workspace', 'plain'] as const).map((family) => {

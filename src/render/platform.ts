@@ -4,7 +4,9 @@ import { choice, flag, int32, list, map, object, optional, withOptions } from '.
 import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
 import { apiServiceName, probePort } from '../constructs/install/controller-install.js';
-import { CodedError } from '../lib/errors.js';
+import { parseDuration } from '../lib/duration.js';
+import { CodedError, describeFinding } from '../lib/errors.js';
+import type { Finding } from '../lib/errors.js';
 import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
 import { isPinnedImage, pinnedImageForm } from '../lib/image-reference.js';
@@ -38,14 +40,14 @@ const PlatformSchema = object({
   controller: object({
     image: pinnedImage,
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
-    api: optional(object({ port: int32({ minimum: 1, maximum: 65535 }) })),
+    api: optional(object({ port: optional(int32({ minimum: 1, maximum: 65535 })) })),
     idlePoolTtl: optional(duration),
     maxTasksPerNamespace: optional(int32({ minimum: 1, maximum: 999_999 })),
     paused: optional(flag()),
     defaultProvider: optional(choice(['agent-sandbox'])),
     gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
   }),
-  dns: optional(object({ namespace: dnsLabel, podLabels: withOptions(selectorLabels, {}) })),
+  dns: optional(object({ namespace: optional(dnsLabel), podLabels: optional(withOptions(selectorLabels, {})) })),
   classes: map(ClassSchema),
 });
 
@@ -83,18 +85,19 @@ export function readPlatform(text: string, file: string): Platform {
   if (!document || documents.length > 1) {
     throw new PlatformError('platform-invalid', { at: file, found: `${documents.length} documents`, allowed: 'one document' });
   }
-  refuseNull(document.value, [], file);
-  const [violation] = validate(platformKind, document.value);
-  if (violation)
-    throw new PlatformError('platform-invalid', {
-      at: file,
-      field: violation.field,
-      found: violation.found,
-      allowed: violation.allowed,
-    });
+  refuseAll(nulls(document.value, []).map((path) => ({ at: file, field: fieldPath(path), ...nullFinding })));
+  refuseAll(validate(platformKind, document.value).map(({ field, found, allowed }) => ({ at: file, field, found, allowed })));
   const platform = withDefaults(document.value as unknown as Static<typeof PlatformSchema>);
-  checkTogether(platform, file);
+  refuseAll(conflictsOf(platform).map((conflict) => ({ at: file, ...conflict })));
   return platform;
+}
+
+/** Throws all problems as one error; each is a line. */
+export function refuseAll(findings: readonly Finding[]): void {
+  if (findings.length === 0) return;
+  const [first, ...more] = findings;
+  if (first && more.length === 0) throw new PlatformError('platform-invalid', first);
+  throw new PlatformError('platform-invalid', { at: findings.map(describeFinding).join('\nerror: ') });
 }
 
 function withDefaults({ namespaces, controller, dns, classes }: Static<typeof PlatformSchema>): Platform {
@@ -106,7 +109,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
       apiUrl: `http://${apiServiceName}.${namespaces.controller}.svc:${apiPort}`,
       apiPort,
     },
-    dns: dns ?? { namespace: 'kube-system', podLabels: { 'k8s-app': 'kube-dns' } },
+    dns: { namespace: dns?.namespace ?? 'kube-system', podLabels: dns?.podLabels ?? { 'k8s-app': 'kube-dns' } },
   };
   return {
     namespaces,
@@ -134,21 +137,16 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
 }
 
 /** The API server takes `null` for absent; in a reviewed file it is a slip. Values of patches may be anything. */
-function refuseNull(value: Json, path: Path, file: string): void {
-  if (value === null) {
-    throw new PlatformError('platform-invalid', {
-      at: file,
-      field: fieldPath(path),
-      found: null,
-      allowed: 'a value, or no such key',
-    });
-  }
-  if (path.at(-1) === 'value' && path.includes('operations')) return;
-  if (Array.isArray(value)) (value as readonly Json[]).forEach((item, index) => refuseNull(item, [...path, index], file));
-  else if (isObject(value)) {
-    for (const [name, member] of Object.entries(value)) if (member !== undefined) refuseNull(member, [...path, name], file);
-  }
+function nulls(value: Json, path: Path): readonly Path[] {
+  if (value === null) return [path];
+  if (path.at(-1) === 'value' && path.includes('operations')) return [];
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap((item, index) => nulls(item, [...path, index]));
+  return isObject(value)
+    ? Object.entries(value).flatMap(([name, member]) => (member === undefined ? [] : nulls(member, [...path, name])))
+    : [];
 }
+
+const nullFinding = { found: null, allowed: 'a value, or no such key' };
 
 type Loose<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Loose<T[K]> } : T;
 type ClassInput = Loose<RuntimePoolClassSpec> & Pick<RuntimePoolClassSpec, 'providerKind' | 'runtime'>;
@@ -194,10 +192,9 @@ function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['net
 }
 
 /** Rules across the file. A sandbox never shares a namespace with Tasks or the controller: children carry no owner references. */
-function checkTogether(platform: Platform, file: string): void {
-  const refuse = (field: string, found: unknown, allowed: string): never => {
-    throw new PlatformError('platform-invalid', { at: file, field, found, allowed });
-  };
+function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
+  const conflicts: Omit<Finding, 'at'>[] = [];
+  const refuse = (field: string, found: unknown, allowed: string): void => void conflicts.push({ field, found, allowed });
   const { namespaces, classes } = platform;
   if (!isPinnedImage(platform.controller.image)) refuse('controller.image', platform.controller.image, pinnedImageForm);
   if ([namespaces.controller, ...namespaces.tasks].includes(namespaces.runtime)) {
@@ -212,6 +209,8 @@ function checkTogether(platform: Platform, file: string): void {
     if (name === 'default' || name.startsWith('kube-'))
       refuse(`namespaces.${field}`, name, 'a namespace of its own: install sets its labels');
   }
+  if ((parseDuration(platform.controller.idlePoolTtl) ?? 0) <= 0)
+    refuse('controller.idlePoolTtl', platform.controller.idlePoolTtl, 'a duration of at least 1ms, such as 15m or 1h30m');
   if (platform.controller.apiPort === probePort)
     refuse('controller.api.port', probePort, 'a port other than that of metrics and probes');
   const seen = new Map<string, string>();
@@ -237,4 +236,5 @@ function checkTogether(platform: Platform, file: string): void {
       );
     }
   }
+  return conflicts;
 }

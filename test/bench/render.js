@@ -128,7 +128,7 @@ const quiet = { stdio: 'ignore', env: { ...process.env, NODE_OPTIONS: '', CDK8S_
 const out = mkdtempSync(join(tmpdir(), 'orka-bench-'));
 const node = median(7, () => spawnSync(process.execPath, ['-e', '0'], quiet));
 const plan = median(9, () =>
-  spawnSync(process.execPath, ['lib/bin/orka-workspaces.js', 'plan', '-f', 'examples/smoke.yaml'], quiet),
+  spawnSync(process.execPath, ['lib/bin/orka-workspaces.js', 'plan', '--assume-enabled', '-f', 'examples/smoke.yaml'], quiet),
 );
 const synth = median(3, () =>
   spawnSync(process.execPath, ['node_modules/cdk8s-cli/bin/cdk8s', 'synth', '--output', join(out, 'dist')], quiet),

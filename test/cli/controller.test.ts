@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject } from '../../src/lib/json.js';
+import { distFiles } from '../../src/render/dist.js';
+import { readPlatform } from '../../src/render/platform.js';
 import { readYaml } from '../../src/render/yaml-read.js';
 import { cli } from '../support/cli.js';
 
@@ -23,21 +25,68 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+function deploymentArguments(install: string): readonly string[] {
+  const deployment = readYaml(install, 'install').find(({ value }) => isObject(value) && value['kind'] === 'Deployment');
+  const { spec } = deployment?.value as unknown as {
+    spec: { template: { spec: { containers: { args: readonly string[] }[] } } };
+  };
+  return spec.template.spec.containers[0]?.args ?? [];
+}
+
 test('two names are enough', () => {
   expect(says(names)).toBe(accepted);
 });
 
 test('the arguments of the Deployment that synth writes are those of the command', () => {
-  const path = 'dist/apply/0001-install.k8s.yaml';
-  const deployment = readYaml(readFileSync(path, 'utf8'), path).find(
-    ({ value }) => isObject(value) && value['kind'] === 'Deployment',
-  );
-  const { spec } = deployment?.value as unknown as {
-    spec: { template: { spec: { containers: { args: readonly string[] }[] } } };
-  };
-  const [command, ...args] = spec.template.spec.containers[0]?.args ?? [];
+  const [command, ...args] = deploymentArguments(readFileSync('dist/apply/0001-install.k8s.yaml', 'utf8'));
   expect(command).toBe('controller');
   expect(says(args)).toBe(accepted);
+});
+
+describe('every setting that synth takes is one that the controller takes:', () => {
+  const platform = readFileSync('platform.yaml', 'utf8');
+  const controllerWith = (line: string) => platform.replace(/^controller:$/m, `controller:\n  ${line}`);
+  const settings: readonly (readonly [string, string])[] = [
+    ['the committed platform', platform],
+    ...['0s', '0', '1ns', '1ms', '0.5h', '1h30m', '9999999h', '1h'.repeat(32)].map((ttl): [string, string] => [
+      `idlePoolTtl ${ttl}`,
+      controllerWith(`idlePoolTtl: "${ttl}"`),
+    ]),
+    ...[1, 8080, 8081, 65535].map((port): [string, string] => [`the port ${port}`, controllerWith(`api: {port: ${port}}`)]),
+    ...[1, 999_999].map((limit): [string, string] => [`${limit} Tasks`, controllerWith(`maxTasksPerNamespace: ${limit}`)]),
+    ['the default provider', controllerWith('defaultProvider: agent-sandbox')],
+    ['switches', platform.replace(/gates: \{.*\}/, 'gates: {agentSandbox: true, workspaceDispatch: true}')],
+    ['long namespaces', platform.replace('[demo-magic]', `[${'a'.repeat(63)}, "0"]`).replace('orka-system', 'b'.repeat(63))],
+    ['a namespace of Tasks twice', platform.replace('[demo-magic]', '[demo-magic, demo-magic]')],
+    ['one namespace for Tasks and sandboxes', platform.replace('runtime: orka-runtimes', 'runtime: demo-magic')],
+    ['one namespace for Tasks and the controller', platform.replace('[demo-magic]', '[orka-system]')],
+  ];
+
+  test.each(settings)('%s', (_, text) => {
+    const args = argumentsOf(text);
+    if (args) expect(says(args)).toBe(accepted);
+  });
+
+  test('an idle time of nothing is refused by synth, as by the controller', () => {
+    for (const ttl of ['0s', '0', '1ns']) {
+      expect(argumentsOf(controllerWith(`idlePoolTtl: "${ttl}"`))).toBeUndefined();
+      expect(() => readPlatform(controllerWith(`idlePoolTtl: "${ttl}"`), 'platform.yaml')).toThrow(
+        `platform.yaml: controller.idlePoolTtl: found "${ttl}", allowed: a duration of at least 1ms`,
+      );
+    }
+  });
+
+  /** The arguments that synth writes; `undefined` = it refuses the platform. */
+  function argumentsOf(text: string): readonly string[] | undefined {
+    let platformOf;
+    try {
+      platformOf = readPlatform(text, 'platform.yaml');
+    } catch {
+      return undefined;
+    }
+    const install = distFiles(platformOf).find(({ path }) => path === 'apply/0001-install.k8s.yaml');
+    return deploymentArguments(install?.text ?? '').slice(1);
+  }
 });
 
 test.each(['--agent-sandbox-enabled', '--acp-workspace-dispatch-enabled'])('%s is written alone or with a value', (flag) => {

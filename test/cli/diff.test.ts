@@ -269,6 +269,32 @@ describe('exit code 2', () => {
     expect(stderr).toContain(says);
   });
 
+  test.each([
+    ['an empty stream', ''],
+    ['documents that are empty', '---\n---\n'],
+    ['an empty List', 'apiVersion: v1\nkind: List\nitems: []\n'],
+  ])('%s is no proof that nothing drifted', async (_, input) => {
+    const KUBECONFIG = kubeconfig('http://127.0.0.1:9');
+    expect(await diff(['-f', '-'], { input, env: { KUBECONFIG } })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: standard input: found "no object", allowed: at least one object to compare\n',
+    });
+    expect((await diff(['-f', file(), '-f', '-'], { input, env: { KUBECONFIG } })).code).toBe(2);
+  });
+
+  test('a kustomization without resources is no proof that nothing drifted', async () => {
+    writeFileSync(
+      join(folder, 'kustomization.yaml'),
+      'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n',
+    );
+    const { code, stderr } = await diff(['--dist', folder], { env: { KUBECONFIG: kubeconfig('http://127.0.0.1:9') } });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'error: diff: found "no object", allowed: at least one object to compare\n',
+    });
+  });
+
   test('several kubeconfigs in KUBECONFIG', async () => {
     const { code, stderr } = await diff(['-f', file()], { env: { KUBECONFIG: '/a:/b' } });
     expect({ code, stderr }).toEqual({

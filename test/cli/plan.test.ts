@@ -6,7 +6,10 @@ import type { PlanResult } from '../../src/cli/plan-result.js';
 import { cli } from '../support/cli.js';
 
 const smoke = readFileSync('examples/smoke.yaml', 'utf8');
-const planned = (input: string, ...args: string[]) => cli(['plan', '-f', '-', ...args], { input });
+/** What the installed controller would say today. */
+const today = (input: string, ...args: string[]) => cli(['plan', '-f', '-', ...args], { input });
+/** What it would say with everything switched on. */
+const planned = (input: string, ...args: string[]) => today(input, '--assume-enabled', ...args);
 const json = (input: string, ...args: string[]): PlanResult =>
   JSON.parse(planned(input, '-o', 'json', ...args).stdout) as PlanResult;
 const live = smoke
@@ -42,7 +45,7 @@ describe('the Task and Agent of the deploy guide', () => {
 
   test('give the stable JSON shape, the RuntimePool first', () => {
     const result = json(smoke);
-    expect(Object.keys(result)).toEqual(['verdict', 'status', 'pool', 'poolClass', 'facts', 'objects', 'secrets']);
+    expect(Object.keys(result)).toEqual(['verdict', 'status', 'pool', 'poolClass', 'facts', 'objects', 'secrets', 'notes']);
     expect(Object.keys(result.pool ?? {})).toEqual([
       'name',
       'family',
@@ -67,12 +70,14 @@ describe('the Task and Agent of the deploy guide', () => {
     expect(result.poolClass?.approved).toBe(true);
   });
 
-  test('are told of what is not used, and of what the committed platform would say today', () => {
-    const { stdout } = planned(smoke);
-    expect(stdout).toMatch(/note .*spec.secretRef is not used/);
-    expect(stdout).toMatch(
-      /note .*with the switches of platform.yaml the Task would be refused today: .*--agent-sandbox-enabled/,
-    );
+  test('are told of what is not used, and of what the committed platform would say today, in every form of output', () => {
+    for (const form of ['summary', 'json', 'yaml']) {
+      const { stdout } = planned(smoke, '-o', form);
+      expect(stdout).toMatch(/spec.secretRef is not used/);
+      expect(stdout).toMatch(/with the switches of platform.yaml the Task would be refused today: .*--agent-sandbox-enabled/);
+    }
+    expect(json(smoke).notes).toHaveLength(2);
+    expect(planned(smoke, '-o', 'yaml').stdout).toMatch(/^# note: .*\n# note: .*\napiVersion: /);
   });
 
   test('are told when the controller would not see the Task, or has already', () => {
@@ -114,6 +119,113 @@ describe('live facts', () => {
 
   test('change the pool with the Task', () => {
     expect(json(live).pool?.name).not.toBe(json(live.replace('task-1', 'task-2')).pool?.name);
+  });
+});
+
+describe('the verdict is of the installed controller:', () => {
+  const on = (change: (text: string) => string = (text) => text): string =>
+    file(
+      'on.yaml',
+      change(
+        readFileSync('platform.yaml', 'utf8').replace(
+          'agentSandbox: false, workspaceDispatch: false',
+          'agentSandbox: true, workspaceDispatch: true',
+        ),
+      ),
+    );
+  const verdict = (text: string, ...args: string[]) => {
+    const { code, stdout } = today(text, '-o', 'json', ...args);
+    return { code, ...(JSON.parse(stdout) as PlanResult) };
+  };
+
+  test('switches that are off refuse, and a note names --assume-enabled', () => {
+    const { code, verdict: said, status, notes } = verdict(smoke);
+    expect({ code, said, message: status.message }).toEqual({
+      code: 1,
+      said: 'refused',
+      message: expect.stringContaining('--agent-sandbox-enabled'),
+    });
+    expect(notes).toContainEqual(expect.stringContaining('--assume-enabled'));
+  });
+
+  test('switches that are on accept', () => {
+    expect(verdict(smoke, '--platform', on())).toMatchObject({ code: 0, verdict: 'accepted' });
+  });
+
+  test('a Task that no controller reads is unseen, and gets no status', () => {
+    const unlisted = on((text) => text.replace('[demo-magic]', '[team-a]'));
+    const none = { code: 1, verdict: 'unseen', status: {}, pool: null, objects: [], secrets: [] };
+    expect(verdict(smoke, '--platform', unlisted)).toMatchObject(none);
+    expect(verdict(smoke, '--platform', unlisted).notes).toContainEqual(expect.stringContaining('namespaces.tasks'));
+    const absent = on((text) => text.replace(/^controller:$/m, 'controller:\n  replicas: 0'));
+    expect(verdict(smoke, '--platform', absent)).toMatchObject(none);
+  });
+
+  test('a Task waits while new Tasks are paused', () => {
+    const paused = on((text) => text.replace(/^controller:$/m, 'controller:\n  paused: true'));
+    const result = verdict(smoke, '--platform', paused);
+    expect(result).toMatchObject({ code: 1, verdict: 'waiting', objects: [] });
+    expect(result.status.message).toContain('controller.paused');
+  });
+
+  test('a Task waits for a class that is not approved', () => {
+    const committed = readFileSync('dist/apply/0002-classes.k8s.yaml', 'utf8');
+    const stale = file('class.yaml', committed.replace(/- sha256:\w{64}\n/, `- sha256:${'0'.repeat(64)}\n`));
+    const result = verdict(smoke, '--platform', on(), '--class', stale);
+    expect(result).toMatchObject({ code: 1, verdict: 'waiting', objects: [], poolClass: { approved: false } });
+    expect(result.status.message).toContain('spec.approvedDigests');
+  });
+
+  test('a switch of the command wins over the platform', () => {
+    expect(verdict(smoke, '--platform', on(), '--agent-sandbox-enabled=false').verdict).toBe('refused');
+    expect(verdict(smoke, '--agent-sandbox-enabled', '--acp-workspace-dispatch-enabled').verdict).toBe('accepted');
+  });
+
+  test('without a platform the switches are taken as on, and a note says so', () => {
+    const result = verdict(smoke, '--platform', join(folder, 'none.yaml'), '--class', 'dist/apply/0002-classes.k8s.yaml');
+    expect(result).toMatchObject({ code: 0, verdict: 'accepted' });
+    expect(result.notes).toContainEqual(expect.stringContaining('switches that no flag names are taken as on'));
+  });
+});
+
+describe('namespaces', () => {
+  const [agent = '', task = ''] = smoke.split('---\n');
+  const other = agent.replace('namespace: demo-magic', 'namespace: other, uid: agent-other, generation: 9');
+  const bare = (text: string) => text.replaceAll(', namespace: demo-magic', '');
+
+  test('an Agent of the same name in another namespace changes nothing, whatever the order of the documents', () => {
+    const alone = json(live);
+    const [liveAgent = '', liveTask = ''] = live.split('---\n');
+    for (const documents of [
+      [other, liveAgent, liveTask],
+      [liveTask, liveAgent, other],
+    ])
+      expect(json(documents.join('---\n'))).toEqual(alone);
+  });
+
+  test('a Task without a namespace is in the namespace default, and never in that of an Agent of its name', () => {
+    const { code, stderr } = planned(`${agent}---\n${bare(task)}`);
+    expect(code).toBe(2);
+    expect(stderr).toContain('an Agent in namespace default that one of the files holds (found Agent demo-magic/');
+    expect(json(bare(smoke)).facts['poolNamespace']).toEqual({ value: 'default', source: 'placeholder' });
+  });
+
+  test('--namespace is that of every document without one', () => {
+    expect(json(bare(smoke), '-n', 'demo-magic').facts['poolNamespace']).toEqual({ value: 'demo-magic', source: 'input' });
+    expect(json(`${agent}---\n${bare(task)}`, '-n', 'demo-magic').pool).toEqual(json(smoke).pool);
+    expect(json(smoke, '-n', 'team-a').facts['poolNamespace']?.value).toBe('demo-magic');
+  });
+
+  test('--namespace and the fact namespace must agree, and be names', () => {
+    expect(planned(smoke, '-n', 'Team').stderr).toContain('--namespace: found "Team", allowed: the name of a namespace');
+    const facts = file('facts.yaml', 'namespace: team-b\n');
+    expect(planned(smoke, '-n', 'team-a', '--facts', facts).stderr).toContain(
+      'namespace: found "team-b", allowed: team-a, as --namespace says',
+    );
+  });
+
+  test('one Agent with and without its namespace is one Agent twice', () => {
+    expect(planned(`${smoke}---\n${bare(agent)}`, '-n', 'demo-magic').stderr).toContain('allowed: each Agent once');
   });
 });
 
@@ -159,7 +271,7 @@ describe('a refused Task', () => {
 describe('a class', () => {
   const committed = readFileSync('dist/apply/0002-classes.k8s.yaml', 'utf8');
 
-  test('that is not approved leaves the verdict, and the Task would wait', () => {
+  test('that is not approved is named with --assume-enabled too', () => {
     const stale = file('class.yaml', committed.replace(/- sha256:\w{64}\n/, `- sha256:${'0'.repeat(64)}\n`));
     const { code, stdout } = planned(smoke, '--class', stale);
     expect(code).toBe(0);
@@ -258,8 +370,8 @@ describe('refused with exit code 2, one message a problem and nothing on stdout:
 test('the output is the same whatever the order of the documents and files', () => {
   const [agent = '', task = ''] = smoke.split('---\n');
   const files = [file('agent.yaml', agent), file('task.yaml', task)];
-  const both = cli(['plan', '-f', files[0]!, '-f', files[1]!, '-o', 'yaml']).stdout;
-  expect(cli(['plan', '-f', files[1]!, '-f', files[0]!, '-o', 'yaml']).stdout).toBe(both);
+  const both = cli(['plan', '--assume-enabled', '-f', files[0]!, '-f', files[1]!, '-o', 'yaml']).stdout;
+  expect(cli(['plan', '--assume-enabled', '-f', files[1]!, '-f', files[0]!, '-o', 'yaml']).stdout).toBe(both);
   expect(both.length).toBeGreaterThan(1000);
 });
 

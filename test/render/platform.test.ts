@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { CodedError } from '../../src/lib/errors.js';
+import { distFiles } from '../../src/render/dist.js';
 import { readPlatform } from '../../src/render/platform.js';
 
 const file = readFileSync('platform.yaml', 'utf8');
@@ -14,6 +15,27 @@ test('a platform is paused only if it says so', () => {
   expect(read(file).controller.paused).toBe(false);
   expect(read(file.replace(/^controller:$/m, 'controller:\n  paused: true')).controller.paused).toBe(true);
   expect(() => read(file.replace(/^controller:$/m, 'controller:\n  paused: "yes"'))).toThrow(/controller.paused: found "yes"/);
+});
+
+test('defaults fill in at any depth', () => {
+  const whole = read(file);
+  expect(read(`${file}dns: {}\n`)).toEqual(whole);
+  expect(read(`${file}dns: {namespace: kube-system}\n`)).toEqual(whole);
+  expect(read(`${file}dns: {podLabels: {k8s-app: kube-dns}}\n`)).toEqual(whole);
+  expect(read(file.replace(/^controller:$/m, 'controller:\n  api: {}'))).toEqual(whole);
+  expect(read(file.replace(/gates: \{.*\}/, 'gates: {}'))).toEqual(whole);
+  const own = [
+    'pod: {}',
+    'pod: {resources: {}, volumes: {}, placement: {}}',
+    'pod: {resources: {requests: {}, limits: {}}}',
+    'providerProxy: {}',
+    'providerProxy: {tokenSecretRef: {}}',
+    'network: {}',
+    'network: {controller: {}, dns: {}}',
+    'workspace: {}',
+  ];
+  for (const empty of own)
+    expect(read(file.replace('    providerKind: codex', `    providerKind: codex\n    ${empty}`))).toEqual(whole);
 });
 
 describe('a platform is refused, with the file and the field, when', () => {
@@ -49,6 +71,35 @@ describe('a platform is refused, with the file and the field, when', () => {
   ])('%s', (_, text, message) => {
     expect(() => read(text)).toThrow(message);
     expect(() => read(text)).toThrow(CodedError);
+  });
+
+  test('several keys are wrong, each is a line of one error', () => {
+    const text = file
+      .replace('version: 1', 'version: 1\nclases: {}')
+      .replace('    runtime:', '    resourceClas: large\n    runtime:');
+    expect(() => read(text)).toThrow(
+      /^platform.yaml: clases: .*did you mean classes.*\nerror: platform.yaml: classes.codex-standard.resourceClas: .*did you mean resourceClass|^platform.yaml: classes.codex-standard.resourceClas: .*did you mean resourceClass.*\nerror: platform.yaml: clases: .*did you mean classes/,
+    );
+    const nulls = file.replace('version: 1', 'version: null').replace('providerKind: codex', 'providerKind: null');
+    expect(() => read(nulls)).toThrow(
+      /version: found null.*\nerror: platform.yaml: classes.codex-standard.providerKind: found null/,
+    );
+    const together = file.replace('runtime: orka-runtimes', 'runtime: demo-magic').replace('codex-standard:', 'Codex_Standard:');
+    expect(() => read(together)).toThrow(
+      /namespaces.runtime: found "demo-magic".*\nerror: platform.yaml: classes: found "Codex_Standard"/,
+    );
+  });
+
+  test('the values of two of three classes cannot be rendered, each is named by its key', () => {
+    const one = file.slice(file.indexOf('  codex-standard:'));
+    const bad = (name: string, pod: string) =>
+      one
+        .replace('codex-standard', name)
+        .replace('providerKind: codex', `providerKind: codex\n    resourceClass: ${name}\n    pod: ${pod}`);
+    const text = `${file}${bad('large', '{resources: {requests: {cpu: "8"}, limits: {cpu: "4"}}}')}${bad('huge', '{resources: {requests: {memory: 9Gi}}}')}`;
+    expect(() => distFiles(read(text), 'team.yaml')).toThrow(
+      /^team.yaml: classes.huge.pod.resources.limits.memory: found "4Gi", .*\nerror: team.yaml: classes.large.pod.resources.limits.cpu: found "4", /,
+    );
   });
 
   test('two classes are for one provider kind and resource class', () => {
