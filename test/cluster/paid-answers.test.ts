@@ -21,8 +21,9 @@ afterAll(async () => {
   await product.remove();
 }, 600_000);
 
+const wordOf = (name: string) => name.toUpperCase().replaceAll('-', '_');
 const begin = async (name: string, seconds: number): Promise<void> => {
-  const task = plainTaskLike(name, { prompt: `Wait ${seconds} seconds. Reply exactly: ${name}` });
+  const task = plainTaskLike(name, { prompt: `Wait ${seconds} seconds. Reply exactly: ${wordOf(name)}` });
   await applyObjects(kubectl, [example.agent, task]);
 };
 const read = (name: string): Promise<Task | undefined> => readTask(kubectl, { name, namespace });
@@ -39,7 +40,7 @@ const running = (name: string): Promise<Task> => until(name, 'a prompt', ({ exec
 
 async function succeeds(name: string): Promise<void> {
   expect((await taskOver(kubectl, { name, namespace }, 150)).status).toMatchObject({ phase: 'Succeeded' });
-  expect(await answerOf(kubectl, { name, namespace })).toBe(name);
+  expect(await answerOf(kubectl, { name, namespace })).toBe(wordOf(name));
 }
 
 test('a Deployment that is scaled to none by hand lets the prompt of its Pod end, and the Task succeeds', async () => {
