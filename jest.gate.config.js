@@ -11,6 +11,7 @@ const faults = [
     'AGENT_KILLED_RUNNING',
     'NETWORK_CUT_SETTLING',
     'TASK_DELETED_RUNNING',
+    'SANDBOX_DELETED_RUNNING',
     'POOL_DELETED_RUNNING',
   ],
   ...['CLASS_DRIFTED_RUNNING', 'OUTAGE_RUNNING'],
@@ -18,7 +19,7 @@ const faults = [
 
 // The two matrices read from the environment which rows to play.
 process.env['ORKA_CRASHES'] ??= 'gate';
-process.env['ORKA_FAULTS'] ??= `^(${faults.join('|')})$`;
+process.env['ORKA_FAULTS'] ??= `^(FAULT_)?(${faults.join('|')})$`;
 
 /** @type {import('jest').Config} */
 export default { ...cluster, testMatch: files.map((file) => `**/test/cluster/${file}.test.ts`) };
