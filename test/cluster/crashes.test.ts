@@ -226,7 +226,7 @@ const gate = {
   rollout: 'drain',
   rotation: 'retire-credentials',
   drain: 'delete-claim',
-  life: 'record-demand',
+  life: 'delete-pool',
   'plain-life': 'start-workload',
   deletion: 'remove-finalizer',
 } as const satisfies Readonly<Record<ScenarioName, PoolEffectName>>;
