@@ -16,7 +16,7 @@ export type SchemaKind = keyof typeof schemaKinds;
 export const isSchemaKind = (kind: string): kind is SchemaKind => Object.hasOwn(schemaKinds, kind);
 
 /**
- * Everything of an object that the schema of its kind does not allow: types, required and unknown members, enums, formats, list items twice.
+ * Lists what the schema of a kind refuses in an object: types, required and unknown members, enums, formats, duplicate list items.
  * `null` is refused wherever the schema does not ask for it. Pure.
  */
 export function checkSchema(kind: SchemaKind, object: unknown): readonly Violation[] {

@@ -1,4 +1,4 @@
-/** What a supervisor does with its sessions between SIGTERM and its end. */
+/** How a supervisor ends its sessions after SIGTERM. */
 import { describe, expect, test } from '@jest/globals';
 import { collect } from '../support/harness-orders.js';
 import { gone, takeDelta } from '../support/supervisor-calls.js';

@@ -7,7 +7,7 @@ import type { Broken, Rule } from './rule.js';
 const first = ([violation]: readonly Violation[]): Broken | undefined =>
   violation && { field: violation.field, found: violation.found, allowed: violation.allowed };
 
-/** An object has the types and members of its kind. Asked before other rules, which read an object as the API has it. */
+/** An object has the types and members of its kind. These rules run first: other rules rely on the types. */
 export const schemaRules: readonly Rule<Manifest>[] = [
   {
     id: 'object/pod-schema',

@@ -16,7 +16,7 @@ export function isUnwanted({ pool }: Pick<PoolObservation, 'pool'>): boolean {
   return pool.metadata.deletionTimestamp !== undefined || (pool.spec.desiredReplicas ?? 0) === 0;
 }
 
-/** A deleted pool may have other finalizers than ours; it is no business of ours any more. */
+/** A deleted pool may have other finalizers than ours; without ours, we leave it alone. */
 export function isReleased({ metadata }: Pick<RuntimePool, 'metadata'>): boolean {
   return metadata.deletionTimestamp !== undefined && !metadata.finalizers?.includes(finalizers.pool);
 }
