@@ -1,7 +1,7 @@
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: 'node',
-  // Real processes and sockets are slow on a busy machine.
+  // Scales every time limit to the machine.
+  testEnvironment: '<rootDir>/test/support/environment.js',
   testTimeout: 60_000,
   roots: ['<rootDir>/test'],
   setupFiles: ['<rootDir>/test/support/seed.ts'],

@@ -7,6 +7,7 @@ import { processesOf } from '../../src/supervisor/processes.js';
 import { eventuallyAnswers } from '../support/eventually.js';
 import { collect, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
+import { limit } from '../support/pace.js';
 import { finish, gone, refusal, takeDelta, textOf } from '../support/supervisor-calls.js';
 import { scriptedSupervisor, switchesUsers } from '../support/supervisor.js';
 import type { ScriptedSupervisor } from '../support/supervisor.js';
@@ -109,7 +110,7 @@ describe('a reader of events', () => {
   });
 
   async function endCode(task: TaskOrders): Promise<string> {
-    for (const end = Date.now() + 40_000; Date.now() < end;) {
+    for (const end = Date.now() + limit(40_000); Date.now() < end;) {
       const ended = it
         .log()
         .split('\n')

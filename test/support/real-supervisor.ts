@@ -14,6 +14,7 @@ import { runtime } from './harness-orders.js';
 import type { Runtime, RuntimeOptions } from './harness-orders.js';
 import { startModelFixture } from './model-fixture.js';
 import type { ModelFixture } from './model-fixture.js';
+import { limit } from './pace.js';
 import { freshUsers, ownAddress } from './supervisor.js';
 
 /** The built supervisor as a process of its own, as it runs in a Pod, before its credentials have come. */
@@ -112,7 +113,7 @@ export async function startRealSupervisor(
     const ended = process_.exitCode !== null || process_.signalCode !== null;
     const exit = ended ? undefined : new Promise((resolve) => process_.once('exit', resolve));
     process_.kill('SIGTERM');
-    await Promise.race([exit, sleep(10_000, undefined, { ref: false })]);
+    await Promise.race([exit, sleep(limit(10_000), undefined, { ref: false })]);
     process_.kill('SIGKILL');
     await fixture.close();
     rmSync(folder, { recursive: true, force: true });

@@ -3,6 +3,7 @@ import type { PromptEvent } from '../../src/harness/events.js';
 import { HarnessError } from '../../src/harness/errors.js';
 import { deltaOrder } from './harness-orders.js';
 import type { TaskOrders } from './harness-orders.js';
+import { limit } from './pace.js';
 import type { ScriptedSupervisor } from './supervisor.js';
 
 /** What a call was refused with; `undefined` = it was not. */
@@ -26,7 +27,7 @@ export function textOf(events: readonly PromptEvent[]): string | undefined {
 
 /** Waits until the session of a Task is not there any more. */
 export async function gone(it: ScriptedSupervisor, task: TaskOrders, within = 15_000): Promise<void> {
-  for (const end = Date.now() + within; Date.now() < end;) {
+  for (const end = Date.now() + limit(within); Date.now() < end;) {
     const { sessions } = await it.status();
     if (!(sessions ?? []).some(({ runtimeSessionID }) => runtimeSessionID === task.runtimeSessionID)) return;
     await sleep(50);

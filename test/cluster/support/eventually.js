@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { limit } from '../../support/pace.js';
 import { Failure } from '../failure.js';
 
 /** What is said of an API server that is busy or away for a moment, whoever asked. */
@@ -30,11 +31,11 @@ const passes = (error) =>
  * @template T
  * @param {string} what is waited for; in the error
  * @param {() => Promise<T | undefined>} check
- * @param {number} [seconds] at most; a bound, not a measure: a slow machine may take most of it
+ * @param {number} [seconds] at most, on a quiet machine; a busy one gets more
  * @returns {Promise<T>}
  */
 export async function eventually(what, check, seconds = 120) {
-  for (const end = Date.now() + seconds * 1000; ; await sleep(200)) {
+  for (const end = Date.now() + limit(seconds * 1000); ; await sleep(200)) {
     /** @type {unknown} */
     let cause;
     const found = await check().catch((/** @type {unknown} */ error) => {

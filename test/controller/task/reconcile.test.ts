@@ -34,6 +34,7 @@ import type { TaskOrders } from '../../support/harness-orders.js';
 import { memoryClient, refusal } from '../../support/memory-client.js';
 import type { MemoryClient } from '../../support/memory-client.js';
 import { agent, poolClass } from '../../support/objects.js';
+import { limit } from '../../support/pace.js';
 import { ownAddress as address, scriptedSupervisor, testCredentials } from '../../support/supervisor.js';
 import type { ScriptedSupervisor } from '../../support/supervisor.js';
 
@@ -142,7 +143,10 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     writes: () => client.asked.filter((one) => !one.startsWith('GET')),
     run,
     until: async (state) => {
-      for (const end = performance.now() + 30_000; task()?.status?.execution?.state !== state && performance.now() < end;) {
+      for (
+        const end = performance.now() + limit(30_000);
+        task()?.status?.execution?.state !== state && performance.now() < end;
+      ) {
         await run();
         await pause(10);
       }

@@ -1,0 +1,32 @@
+/**
+ * Time limits of tests. A limit is a guard against hanging, never a measure: it grows with the load of the machine, so that a busy machine
+ * is slow and not red.
+ */
+import { availableParallelism, loadavg } from 'node:os';
+
+const most = 12;
+/** Milliseconds that the probe takes on a quiet machine. */
+const quiet = 20;
+
+/** How many times slower than a quiet machine this one is now: from 1 to 12. */
+export function pace() {
+  const waiting = (loadavg()[0] ?? 0) / availableParallelism();
+  return Math.min(most, Math.max(1, waiting, probe() / quiet));
+}
+
+/**
+ * A time limit for this machine.
+ *
+ * @param {number} milliseconds on a quiet machine
+ */
+export function limit(milliseconds) {
+  return Math.round(milliseconds * pace());
+}
+
+/** Milliseconds that a fixed amount of computing takes now. */
+function probe() {
+  const from = performance.now();
+  let x = 1;
+  for (let i = 0; i < 10_000_000; i++) x = (Math.imul(x, 1_664_525) + 1_013_904_223) | 0;
+  return x === 0 ? 0 : performance.now() - from;
+}
