@@ -548,15 +548,18 @@ int main(void) {
       cwd: '/',
       stdio: 'ignore',
     });
-    try {
-      await eventually(() => processesOf({ uid }).some(({ state }) => state === 'R'));
-      expect(await freeze({ uid })).toBe(true);
-      const states = readdirSync(`/proc/${child.pid}/task`).map(
+    const threads = () =>
+      readdirSync(`/proc/${child.pid}/task`).map(
         (thread) => readFileSync(`/proc/${child.pid}/task/${thread}/stat`, 'utf8').split(') ')[1]?.[0],
       );
-      expect(new Set(states)).toEqual(new Set(['T']));
+    // The state of the process is that of its first thread, which soon sleeps; the worker never does.
+    const runs = () => processesOf({ uid }).length > 0 && threads().includes('R');
+    try {
+      await eventually(runs);
+      expect(await freeze({ uid })).toBe(true);
+      expect(new Set(threads())).toEqual(new Set(['T']));
       thaw({ uid });
-      await eventually(() => processesOf({ uid }).some(({ state }) => state === 'R'));
+      await eventually(runs);
     } finally {
       child.kill('SIGKILL');
     }

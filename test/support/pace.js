@@ -9,7 +9,7 @@ const most = 12;
 const quiet = 20;
 
 /** How many times slower than a quiet machine this one is now: from 1 to 12. */
-export function pace() {
+function pace() {
   const waiting = (loadavg()[0] ?? 0) / availableParallelism();
   return Math.min(most, Math.max(1, waiting, probe() / quiet));
 }
