@@ -7,11 +7,13 @@ import { availableParallelism, loadavg } from 'node:os';
 const most = 12;
 /** Milliseconds that the probe takes on a quiet machine. */
 const quiet = 20;
+/** Measured once: a probe in the middle of a test would hold up its timers. */
+const slowness = probe() / quiet;
 
 /** How many times slower than a quiet machine this one is now: from 1 to 12. */
 function pace() {
   const waiting = (loadavg()[0] ?? 0) / availableParallelism();
-  return Math.min(most, Math.max(1, waiting, probe() / quiet));
+  return Math.min(most, Math.max(1, waiting, slowness));
 }
 
 /**
