@@ -28,6 +28,11 @@ export const patterns = {
     says: 'an image pinned by digest: <name>@sha256:<64 lower-case hex digits>',
   },
   duration: { pattern: '^(0|([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$', says: 'a duration such as 10m0s, 1m30s or 1h' },
+  positiveDuration: {
+    pattern:
+      '^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))*([0-9]*[1-9][0-9]*(\\.[0-9]+)?|[0-9]+\\.[0-9]*[1-9][0-9]*)(ns|us|µs|ms|s|m|h)([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))*$',
+    says: 'a duration above 0, such as 90s, 15m or 1h30m',
+  },
   resourceClass: {
     pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
     says: 'lower-case letters, digits, "-" and ".", starting and ending with a letter or digit',
@@ -64,6 +69,7 @@ export const dnsSubdomain = text({ minLength: 1, maxLength: 253, pattern: patter
 export const digest = text({ pattern: patterns.digest.pattern });
 export const pinnedImage = text({ maxLength: 2048, pattern: patterns.pinnedImage.pattern });
 export const duration = text({ maxLength: 64, pattern: patterns.duration.pattern });
+export const positiveDuration = text({ maxLength: 64, pattern: patterns.positiveDuration.pattern });
 const labels = map(text({ maxLength: 63, pattern: patterns.labelValue.pattern }));
 
 /** Labels that select Pods or nodes. */

@@ -1,6 +1,6 @@
 import { ExecutionSpecSchema, ReferenceSchema, ResourcesSchema, cleanupPolicies, reusePolicies } from './execution.js';
 import { define, resource } from './kind.js';
-import { conditions, digest, duration, patterns } from './meta.js';
+import { conditions, digest, duration, patterns, positiveDuration } from './meta.js';
 import { providerKinds, workspaceIntents, workspaceProviders } from './runtime-pool.js';
 import {
   choice,
@@ -127,7 +127,7 @@ export const TaskSpecSchema = object(
     workspace: optional(WorkspaceConfigSchema),
     execution: optional(ExecutionSpecSchema),
     sessionRef: optional(SessionReferenceSchema),
-    timeout: optional(withOptions(duration, { description: 'From creation to the end. Absent: 30m0s.' })),
+    timeout: optional(withOptions(positiveDuration, { description: 'Time from creation to the end, above 0. Absent: 30m0s.' })),
     priority: optional(int32({ minimum: 0, maximum: 1000, default: 500 })),
     retryPolicy: optional(
       object({
@@ -247,6 +247,12 @@ const TaskExecutionStatusSchema = object(
     outcome: optional(choice(executionOutcomes)),
     reason,
     attempt: optional(int32({ minimum: 1 })),
+    queuedAt: optional(
+      timestamp({
+        description:
+          'Time at which the Task was queued first; its place in the queue follows from it. Written by the controller alone.',
+      }),
+    ),
     promptID: identifier,
     requestDigest: sha256,
     controllerEpoch: optional(int64({ minimum: 0 })),

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { CodedError } from '../lib/errors.js';
+import { controllerOptions } from './controller-options.js';
 import type { DiffOptions } from './diff.js';
 import type { PlanOptions } from './plan.js';
 
@@ -102,54 +103,11 @@ Exit code 0: no drift. 1: something is changed, missing, in conflict, or has fie
   )
   .action(async (options: DiffOptions) => (await import('./diff.js')).diff(options));
 
-program
+const controllerCommand = program
   .command('controller')
-  .description('run Tasks in workspaces: the process of the Deployment that synth writes')
-  .addOption(new Option('--controller-namespace <name>', 'holds the classes and the Lease').env('ORKA_CONTROLLER_NAMESPACE'))
-  .addOption(
-    new Option('--watch-namespace <name>', 'a namespace of Tasks, repeatable; the variable takes a list with commas')
-      .env('ORKA_WATCH_NAMESPACE')
-      .argParser(repeat),
-  )
-  .addOption(
-    new Option('--acp-runtime-namespace <name>', 'holds the sandboxes')
-      .env('ORKA_ACP_RUNTIME_NAMESPACE')
-      .default('orka-runtimes'),
-  )
-  // No variables for the ports: a Service of the name orka-api puts ORKA_API_PORT=tcp://… into Pods of its namespace.
-  .option('--api-port <port>', 'of the API that sandboxes reach', '8080')
-  .option('--probe-port <port>', 'of metrics and probes', '8081')
-  .addOption(
-    new Option(
-      '--acp-idle-pool-ttl <duration>',
-      'a pool without demand for so long is scaled to zero, after twice the time deleted',
-    )
-      .env('ORKA_ACP_IDLE_POOL_TTL')
-      .default('15m'),
-  )
-  .addOption(
-    new Option(
-      '--max-tasks-per-namespace <number>',
-      'Tasks of a namespace that are under way at once, the others wait; 0 is no limit',
-    )
-      .env('ORKA_MAX_TASKS_PER_NAMESPACE')
-      .default('0'),
-  )
-  .addOption(
-    new Option('--execution-workspace-default-provider <name>', 'provider of a Task that names none')
-      .env('ORKA_EXECUTION_WORKSPACE_DEFAULT_PROVIDER')
-      .default('agent-sandbox'),
-  )
-  .addOption(
-    new Option('--agent-sandbox-enabled [bool]', 'Tasks may ask for sandboxes')
-      .env('ORKA_AGENT_SANDBOX_ENABLED')
-      .default('false'),
-  )
-  .addOption(
-    new Option('--acp-workspace-dispatch-enabled [bool]', 'Tasks may ask for workspaces')
-      .env('ORKA_ACP_WORKSPACE_DISPATCH_ENABLED')
-      .default('false'),
-  )
+  .description('run Tasks in workspaces: the process of the Deployment that synth writes');
+for (const option of controllerOptions()) controllerCommand.addOption(option);
+controllerCommand
   .option('--kubeconfig <file>', 'its current context, for a controller outside of a cluster; inside, the Pod has what it needs')
   .addHelpText(
     'after',

@@ -1,9 +1,13 @@
-import { workspaceProviders } from '../api/runtime-pool.js';
-import { available } from '../domain/available.js';
+import { validateNode } from '../api/validate.js';
+import { typeText } from '../api/limits.js';
+import { structural } from '../api/structural.js';
+import type { StructuralNode } from '../api/structural.js';
+import { settingConflicts, settingNames, settings } from '../domain/settings.js';
+import type { Setting, SettingName, SettingValues } from '../domain/settings.js';
 import { parseDuration } from '../lib/duration.js';
 import type { Milliseconds } from '../lib/duration.js';
 import { CodedError } from '../lib/errors.js';
-import { isDnsLabel } from '../lib/kubernetes-names.js';
+import type { Json } from '../lib/json.js';
 
 /** What the operator decided about one controller process; nothing of it changes while it runs. */
 export interface ControllerSettings {
@@ -27,95 +31,55 @@ export interface ControllerSettings {
   readonly version: string;
 }
 
-/** A value as somebody wrote it; without a text nobody did. */
+/** The text of a value, and its origin. */
 export interface Written {
-  /** Where: `--api-port`, `ORKA_ACP_IDLE_POOL_TTL`. */
+  /** `--api-port`, `ORKA_ACP_IDLE_POOL_TTL`. */
   readonly from: string;
-  readonly text?: string;
+  readonly text: string;
 }
 
-/** What {@link readSettings} reads. Defaults are filled in already. */
-export interface WrittenSettings extends Readonly<
-  Record<
-    | 'controllerNamespace'
-    | 'runtimeNamespace'
-    | 'apiPort'
-    | 'probePort'
-    | 'idlePoolTtl'
-    | 'maxTasksPerNamespace'
-    | 'defaultProvider'
-    | 'agentSandboxEnabled'
-    | 'workspaceDispatchEnabled',
-    Written
-  >
-> {
-  readonly taskNamespaces: readonly Written[];
-}
+/** What {@link readSettings} reads; a setting that takes one value has one text at most. Defaults are filled in already. */
+export type WrittenSettings = Readonly<Record<SettingName, readonly Written[]>>;
 
 /** The controller was started with settings that it cannot use; it has not begun. */
 export class SettingsError extends CodedError<'setting-invalid'> {}
 
 /** Checks settings, each by itself and then together. Throws {@link SettingsError} for the first that cannot be used. */
 export function readSettings(written: WrittenSettings, version: string): ControllerSettings {
-  const settings = {
-    controllerNamespace: namespace(written.controllerNamespace),
-    taskNamespaces: written.taskNamespaces.map(namespace),
-    runtimeNamespace: namespace(written.runtimeNamespace),
-    apiPort: port(written.apiPort),
-    probePort: port(written.probePort),
-    idlePoolTtl: ttl(written.idlePoolTtl),
-    maxTasksPerNamespace: count(written.maxTasksPerNamespace),
-    defaultProvider: provider(written.defaultProvider),
-    gates: { agentSandbox: flag(written.agentSandboxEnabled), workspaceDispatch: flag(written.workspaceDispatchEnabled) },
+  const values = Object.fromEntries(settingNames.map((name) => [name, valueOf(name, written[name])])) as unknown as SettingValues;
+  const [conflict] = settingConflicts(values);
+  if (conflict) refuse(conflict.setting, written[conflict.setting][conflict.index ?? 0], conflict.allowed);
+  const { agentSandboxEnabled, workspaceDispatchEnabled, idlePoolTtl, ...rest } = values;
+  return {
+    ...rest,
+    // A duration above 0 may be shorter than the clock can tell.
+    idlePoolTtl: Math.max(parseDuration(idlePoolTtl) ?? 0, 1),
+    gates: { agentSandbox: agentSandboxEnabled, workspaceDispatch: workspaceDispatchEnabled },
     version,
   };
-  checkTogether(settings, written);
-  return settings;
 }
 
-/** What RBAC and network policies take for granted: three kinds of namespaces that do not overlap. */
-function checkTogether(settings: ControllerSettings, written: WrittenSettings): void {
-  const { controllerNamespace, taskNamespaces, runtimeNamespace } = settings;
-  for (const [index, one] of written.taskNamespaces.entries()) {
-    if (one.text === controllerNamespace) refuse(one, 'a namespace other than that of the controller');
-    if (taskNamespaces.indexOf(one.text ?? '') < index) refuse(one, 'each namespace once');
-  }
-  if ([controllerNamespace, ...taskNamespaces].includes(runtimeNamespace))
-    refuse(written.runtimeNamespace, 'a namespace that holds neither the controller nor Tasks');
-  if (settings.probePort === settings.apiPort) refuse(written.probePort, 'a port other than that of the API');
+/** The value of a setting by its schema. */
+function valueOf(name: SettingName, texts: readonly Written[]): Json {
+  const node = structural(settings[name].schema);
+  const single = node.items ?? node;
+  const [first] = texts;
+  if (first === undefined) refuse(name, undefined, typeText(single));
+  const values = texts.map((one) => parsed(single, one.text) ?? refuse(name, one, typeText(single)));
+  const value = node.items ? values : (values[0] ?? null);
+  const [problem] = validateNode(node, value);
+  if (problem) refuse(name, texts[Number(/^\[(\d+)\]/.exec(problem.field)?.[1] ?? 0)], problem.allowed);
+  return value;
 }
 
-function refuse({ from, text }: Written, allowed: string): never {
-  throw new SettingsError('setting-invalid', { at: 'controller', field: from, found: text, allowed });
+/** Reads the text of a flag as the type of its setting; `undefined` = it is none of that type. */
+function parsed({ type }: StructuralNode, text: string): Json | undefined {
+  if (type === 'integer') return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+  if (type !== 'boolean') return text;
+  return { true: true, false: false }[text.toLowerCase()];
 }
 
-function namespace(written: Written): string {
-  const { text } = written;
-  return text !== undefined && isDnsLabel(text) ? text : refuse(written, 'the name of a namespace');
-}
-
-function port(written: Written): number {
-  const number = /^\d{1,5}$/.test(written.text ?? '') ? Number(written.text) : 0;
-  return number >= 1 && number <= 65535 ? number : refuse(written, 'a port from 1 to 65535');
-}
-
-function ttl(written: Written): Milliseconds {
-  const found = parseDuration(written.text ?? '') ?? 0;
-  return found > 0 ? found : refuse(written, 'a duration of at least 1ms, such as 15m or 1h30m');
-}
-
-function count(written: Written): number {
-  return /^\d{1,6}$/.test(written.text ?? '')
-    ? Number(written.text)
-    : refuse(written, 'a number from 0, which is no limit, to 999999');
-}
-
-function provider(written: Written): string {
-  const runs = workspaceProviders.filter((name) => name !== 'substrate' || available.substrate);
-  return runs.find((name) => name === written.text) ?? refuse(written, runs.join(', '));
-}
-
-function flag(written: Written): boolean {
-  const text = written.text?.toLowerCase();
-  return text === 'true' || (text === 'false' ? false : refuse(written, 'true or false'));
+function refuse(name: SettingName, written: Written | undefined, allowed: string): never {
+  const { flag }: Setting = settings[name];
+  throw new SettingsError('setting-invalid', { at: 'controller', field: written?.from ?? flag, found: written?.text, allowed });
 }

@@ -1,5 +1,4 @@
 import type { Task } from '../api/index.js';
-import { annotationKeys } from './labels.js';
 
 /** One that waits for a slot. Times in milliseconds since 1970. */
 export interface Waiting {
@@ -17,12 +16,15 @@ const highest = 1000;
 const ageStep = { every: 30_000, adds: 25 };
 const promotedAfter = 5 * 60_000;
 
-/** What a Task is in the order of its queue. One that nobody queued yet waits since it was created. */
-export function waitingOf({ metadata, spec }: Task): Waiting {
+/**
+ * What a Task is in the order of its queue. Only the status decides: users write annotations. A Task without a time of queueing, as an
+ * earlier version left it, waits since its creation, and none waits since before that.
+ */
+export function waitingOf({ metadata, spec, status }: Task): Waiting {
   const createdAt = timeOf(metadata.creationTimestamp) ?? 0;
   return {
     priority: spec.priority ?? defaultPriority,
-    queuedAt: timeOf(metadata.annotations?.[annotationKeys.queuedAt]) ?? createdAt,
+    queuedAt: Math.max(timeOf(status?.execution?.queuedAt) ?? createdAt, createdAt),
     createdAt,
     namespace: metadata.namespace ?? '',
     name: metadata.name,

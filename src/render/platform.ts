@@ -1,10 +1,11 @@
-import { define, dnsLabel, duration, pinnedImage, RuntimePoolClassSpecSchema, validate } from '../api/index.js';
+import { define, dnsLabel, pinnedImage, RuntimePoolClassSpecSchema, validate } from '../api/index.js';
 import type { RuntimePoolClassSpec } from '../api/index.js';
-import { choice, flag, int32, list, map, object, optional, withOptions } from '../api/schema.js';
+import { flag, int32, list, map, object, optional, withOptions } from '../api/schema.js';
 import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
-import { apiServiceName, probePort } from '../constructs/install/controller-install.js';
-import { parseDuration } from '../lib/duration.js';
+import { apiServiceName } from '../constructs/install/controller-install.js';
+import { defaultOf, settingConflicts, settings, settingsOf } from '../domain/settings.js';
+import type { InstallationSettings, Setting, SettingName } from '../domain/settings.js';
 import { CodedError, describeFinding } from '../lib/errors.js';
 import type { Finding } from '../lib/errors.js';
 import { fieldPath, isObject } from '../lib/json.js';
@@ -34,18 +35,27 @@ const ClassSchema = object({
   alsoApprove: optional(list(digest, { maxItems: 3, set: true })),
 });
 
-const PlatformSchema = object({
+export const platformSchema = object({
   version: int32({ minimum: 1, maximum: 1 }),
-  namespaces: object({ controller: dnsLabel, runtime: dnsLabel, tasks: list(dnsLabel, { minItems: 1, set: true }) }),
+  namespaces: object({
+    controller: settings.controllerNamespace.schema,
+    runtime: settings.runtimeNamespace.schema,
+    tasks: settings.taskNamespaces.schema,
+  }),
   controller: object({
     image: pinnedImage,
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
-    api: optional(object({ port: optional(int32({ minimum: 1, maximum: 65535 })) })),
-    idlePoolTtl: optional(duration),
-    maxTasksPerNamespace: optional(int32({ minimum: 1, maximum: 999_999 })),
+    api: optional(object({ port: optional(settings.apiPort.schema) })),
+    idlePoolTtl: optional(settings.idlePoolTtl.schema),
+    maxTasksPerNamespace: optional(settings.maxTasksPerNamespace.schema),
     paused: optional(flag()),
-    defaultProvider: optional(choice(['agent-sandbox'])),
-    gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
+    defaultProvider: optional(settings.defaultProvider.schema),
+    gates: optional(
+      object({
+        agentSandbox: optional(settings.agentSandboxEnabled.schema),
+        workspaceDispatch: optional(settings.workspaceDispatchEnabled.schema),
+      }),
+    ),
   }),
   dns: optional(object({ namespace: optional(dnsLabel), podLabels: optional(withOptions(selectorLabels, {})) })),
   classes: map(ClassSchema),
@@ -53,17 +63,11 @@ const PlatformSchema = object({
 
 /** Settings of one installation, every default filled in. */
 export interface Platform {
-  readonly namespaces: { readonly controller: string; readonly runtime: string; readonly tasks: readonly string[] };
-  readonly controller: {
+  readonly namespaces: InstallationSettings['namespaces'];
+  readonly controller: Omit<InstallationSettings, 'namespaces'> & {
     readonly image: string;
     readonly replicas: number;
-    readonly apiPort: number;
-    readonly idlePoolTtl: string;
-    /** Absent: as many as one likes. */
-    readonly maxTasksPerNamespace?: number;
     readonly paused: boolean;
-    readonly defaultProvider: string;
-    readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   };
   readonly classes: readonly PlatformClass[];
 }
@@ -76,7 +80,7 @@ export interface PlatformClass {
   readonly alsoApprove: readonly string[];
 }
 
-const platformKind = define({ kind: 'Platform', schema: PlatformSchema, printerColumns: [] });
+const platformKind = define({ kind: 'Platform', schema: platformSchema, printerColumns: [] });
 
 /** Reads `platform.yaml`. Unknown keys are errors, as are two classes for one provider kind and resource class. */
 export function readPlatform(text: string, file: string): Platform {
@@ -87,7 +91,7 @@ export function readPlatform(text: string, file: string): Platform {
   }
   refuseAll(nulls(document.value, []).map((path) => ({ at: file, field: fieldPath(path), ...nullFinding })));
   refuseAll(validate(platformKind, document.value).map(({ field, found, allowed }) => ({ at: file, field, found, allowed })));
-  const platform = withDefaults(document.value as unknown as Static<typeof PlatformSchema>);
+  const platform = withDefaults(document.value as unknown as Static<typeof platformSchema>);
   refuseAll(conflictsOf(platform).map((conflict) => ({ at: file, ...conflict })));
   return platform;
 }
@@ -100,8 +104,8 @@ export function refuseAll(findings: readonly Finding[]): void {
   throw new PlatformError('platform-invalid', { at: findings.map(describeFinding).join('\nerror: ') });
 }
 
-function withDefaults({ namespaces, controller, dns, classes }: Static<typeof PlatformSchema>): Platform {
-  const apiPort = controller.api?.port ?? 8080;
+function withDefaults({ namespaces, controller, dns, classes }: Static<typeof platformSchema>): Platform {
+  const apiPort = controller.api?.port ?? defaultOf('apiPort');
   const network: RuntimePoolClassSpec['network'] = {
     runtimeNamespace: namespaces.runtime,
     controller: {
@@ -117,13 +121,13 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
       image: controller.image,
       replicas: controller.replicas ?? 1,
       apiPort,
-      idlePoolTtl: controller.idlePoolTtl ?? '15m',
+      idlePoolTtl: controller.idlePoolTtl ?? defaultOf('idlePoolTtl'),
       ...(controller.maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace: controller.maxTasksPerNamespace }),
       paused: controller.paused ?? false,
-      defaultProvider: controller.defaultProvider ?? 'agent-sandbox',
+      defaultProvider: controller.defaultProvider ?? defaultOf('defaultProvider'),
       gates: {
-        agentSandbox: controller.gates?.agentSandbox ?? false,
-        workspaceDispatch: controller.gates?.workspaceDispatch ?? false,
+        agentSandbox: controller.gates?.agentSandbox ?? defaultOf('agentSandboxEnabled'),
+        workspaceDispatch: controller.gates?.workspaceDispatch ?? defaultOf('workspaceDispatchEnabled'),
       },
     },
     classes: Object.entries(classes)
@@ -197,11 +201,8 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
   const refuse = (field: string, found: unknown, allowed: string): void => void conflicts.push({ field, found, allowed });
   const { namespaces, classes } = platform;
   if (!isPinnedImage(platform.controller.image)) refuse('controller.image', platform.controller.image, pinnedImageForm);
-  if ([namespaces.controller, ...namespaces.tasks].includes(namespaces.runtime)) {
-    refuse('namespaces.runtime', namespaces.runtime, 'a namespace that holds neither the controller nor Tasks');
-  }
-  if (namespaces.tasks.includes(namespaces.controller))
-    refuse('namespaces.tasks', namespaces.controller, 'namespaces other than that of the controller');
+  for (const { setting, found, allowed } of settingConflicts(settingsOf({ ...platform.controller, namespaces })))
+    refuse(keyOf(setting), found, allowed);
   for (const [field, name] of [
     ['controller', namespaces.controller],
     ['runtime', namespaces.runtime],
@@ -209,10 +210,6 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
     if (name === 'default' || name.startsWith('kube-'))
       refuse(`namespaces.${field}`, name, 'a namespace of its own: install sets its labels');
   }
-  if ((parseDuration(platform.controller.idlePoolTtl) ?? 0) <= 0)
-    refuse('controller.idlePoolTtl', platform.controller.idlePoolTtl, 'a duration of at least 1ms, such as 15m or 1h30m');
-  if (platform.controller.apiPort === probePort)
-    refuse('controller.api.port', probePort, 'a port other than that of metrics and probes');
   const seen = new Map<string, string>();
   for (const { name, spec } of classes) {
     if (!isDnsLabel(name)) refuse('classes', name, 'class names that are DNS labels of at most 63 characters');
@@ -237,4 +234,9 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
     }
   }
   return conflicts;
+}
+
+function keyOf(name: SettingName): string {
+  const { key, flag: flagName }: Setting = settings[name];
+  return key ?? flagName;
 }

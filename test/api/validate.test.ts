@@ -32,8 +32,12 @@ describe('what is valid', () => {
     expect(task('spec.execution.affinity', { constructor: [{ __proto__x: 1 }] })).toEqual([]);
   });
 
-  test.each(['10m0s', '1m30s', '1h', '0s', '0', '1.5s', '250ms', '1h2m3s'])('a duration of %s', (timeout) => {
+  test.each(['10m0s', '1m30s', '1h', '1.5s', '250ms', '1h2m3s', '0h0.01s'])('a duration of %s', (timeout) => {
     expect(task('spec.timeout', timeout)).toEqual([]);
+  });
+
+  test.each(['0s', '0'])('a delay of %s', (initialDelay) => {
+    expect(task('spec.retryPolicy', { initialDelay })).toEqual([]);
   });
 
   test.each(['0', 2, '250m', '1.5', '.5Gi', '2e3', '1E', '5Ei'])('a quantity of %s', (amount) => {
@@ -42,6 +46,11 @@ describe('what is valid', () => {
 });
 
 describe('the violation of', () => {
+  test.each(['0s', '0', '0h0m0.00s'])('a timeout of %s says that it must be above 0', (timeout) => {
+    const allowed = 'a duration above 0, such as 90s, 15m or 1h30m, at most 64 characters';
+    expect(task('spec.timeout', timeout)).toEqual([{ field: 'spec.timeout', found: timeout, allowed, rule: 'pattern' }]);
+  });
+
   test('an unknown member names the member and the known ones', () => {
     expect(task('spec.execution.workspace.reusPolicy', 'none')).toEqual([
       {

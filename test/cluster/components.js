@@ -6,6 +6,7 @@ import { put } from './files.js';
 import { kubeconfig, pki } from './pki.js';
 import { answersOk } from './probe.js';
 import { attempt } from './run.js';
+import { serviceProblem } from './service-rules.js';
 import { apiServiceIp, cgroup, dnsServiceIp, inWork, node, nodeIp, podRange, ports, serviceRange } from './settings.js';
 
 /** @typedef {import('./processes.js').Command} Command */
@@ -277,8 +278,7 @@ const kubelet = (program) => ({
 /** Whether traffic to Services is sent on: kube-proxy does not notice when somebody removes its rules. */
 async function servicesAreRouted() {
   const { stdout } = await attempt('nft', ['list', 'table', 'ip', 'kube-proxy']);
-  const lacksRules = /chain endpoint-\S+ \{\s*\}/.test(stdout);
-  return stdout.includes('jump services') && stdout.includes(`${apiServiceIp} . tcp . 443`) && !lacksRules;
+  return serviceProblem(stdout, apiServiceIp) === undefined;
 }
 
 /** At its start kube-proxy takes chains of endpoints that are there for complete, whatever is in them. */

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
 
 import { Failure } from './failure.js';
+import { keptText } from './kept.js';
 import { seconds, step } from './progress.js';
 import { eventually } from './support/eventually.js';
 import { answerOf, example, exampleFile, isOver, marker, readPool, readTask, taskOver } from './support/first-task.js';
@@ -24,7 +25,7 @@ import { table } from './table.js';
 const usage = `usage: node test/cluster/demo.js
   installs the controller on this machine's test cluster, runs a Task in a sandbox of its own and takes all of it away again
   [--up]        bring the cluster up first when there is none; without it, you are asked
-  [--keep]      leave the controller, with both switches on, for Tasks of your own
+  [--keep]      leave the controller, with both switches on, for Tasks of your own; says how to remove it
   [--no-build]  with the images that are there`;
 
 const named = { name: example.task.metadata.name, namespace: example.task.metadata.namespace ?? '' };
@@ -213,6 +214,9 @@ async function main() {
   await refuseForeignTasks(kubectl, isOurs);
   if (!noBuild) await step('images', async (report) => report(await buildImages()));
   const off = await synthesize({ gates: false });
+  /** @type {Installation | undefined} */
+  let on;
+  let kept = false;
   try {
     await step('npm run synth, kubectl apply', () => install(kubectl, off));
     await step('a model behind the provider proxy', async () => {
@@ -222,22 +226,23 @@ async function main() {
     await refusedWithoutSwitches(kubectl, off);
 
     chapter('3. The operator sets both switches and applies again: the same Task runs in a sandbox of its own');
-    const on = await synthesize({ gates: true });
-    await step('gates: {agentSandbox: true, workspaceDispatch: true}', () => install(kubectl, on)).finally(on.forget);
+    const running = (on = await synthesize({ gates: true }));
+    await step('gates: {agentSandbox: true, workspaceDispatch: true}', () => install(kubectl, running));
     show(`kubectl apply -f examples/${path.basename(exampleFile)}`);
-    const { task, rows } = await step('the Task is over', () => runExample(info, kubectl, on));
+    const { task, rows } = await step('the Task is over', () => runExample(info, kubectl, running));
 
     chapter('4. The answer');
-    await showAnswer(kubectl, on, task);
+    await showAnswer(kubectl, running, task);
 
     chapter('5. What there is around the sandbox');
-    await showSandbox(kubectl, on, rows);
+    await showSandbox(kubectl, running, rows);
 
     chapter('6. The pool goes by itself, and the Task is deleted');
-    await takeAway(kubectl, on, task);
+    await takeAway(kubectl, running, task);
     if (keep) {
-      show(
-        `\nThe controller stays. Next:\n  export KUBECONFIG=${info.kubeconfig}\n  ${info.kubectl} apply -f examples/${path.basename(exampleFile)}`,
+      kept = true;
+      console.log(
+        `\n${keptText({ kubeconfig: info.kubeconfig, kubectl: info.kubectl, example: `examples/${path.basename(exampleFile)}` }, running)}`,
       );
       return;
     }
@@ -253,6 +258,7 @@ async function main() {
     throw new Failure(`${messageOf(error)}\n${await look(kubectl, off)}`, { cause: error });
   } finally {
     off.forget();
+    if (!kept) on?.forget();
   }
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { readSettings, SettingsError } from '../../src/controller/settings.js';
 import type { Written, WrittenSettings } from '../../src/controller/settings.js';
 
-const at = (from: string, text?: string): Written => (text === undefined ? { from } : { from, text });
-const tasks = (...names: readonly string[]) => names.map((name) => at('--watch-namespace', name));
+const at = (from: string, ...texts: readonly string[]): readonly Written[] => texts.map((text) => ({ from, text }));
+const tasks = (...names: readonly string[]) => at('--watch-namespace', ...names);
 
 const good: WrittenSettings = {
   controllerNamespace: at('--controller-namespace', 'orka-system'),
@@ -43,13 +43,14 @@ test.each([
   ['90s', 90_000],
   ['1h30m', 5_400_000],
   ['1ms', 1],
+  ['1ns', 1],
 ])('an idle time of %s is %d milliseconds', (text, milliseconds) => {
   expect(read({ idlePoolTtl: at('--acp-idle-pool-ttl', text) }).idlePoolTtl).toBe(milliseconds);
 });
 
 test.each(['', '-1', '1.5', 'many'])('%j is no number of Tasks', (text) => {
   const written = { maxTasksPerNamespace: at('--max-tasks-per-namespace', text) };
-  expect(() => read(written)).toThrow(/^controller: --max-tasks-per-namespace: found .*, allowed: a number from 0/);
+  expect(() => read(written)).toThrow(/^controller: --max-tasks-per-namespace: found .*, allowed: an integer from 0 to 999999/);
 });
 
 describe('refused, with where it was written, what was found and what is allowed:', () => {
@@ -57,17 +58,17 @@ describe('refused, with where it was written, what was found and what is allowed
     [
       'no namespace of the controller',
       { controllerNamespace: at('--controller-namespace') },
-      'controller: --controller-namespace: found nothing, allowed: the name of a namespace',
+      'controller: --controller-namespace: found nothing, allowed: a DNS label: lower-case letters, digits and "-", starting and ending with a letter or digit, at most 63 characters',
     ],
     [
       'a namespace that is no DNS label',
-      { taskNamespaces: [at('ORKA_WATCH_NAMESPACE', 'Team_A')] },
-      'controller: ORKA_WATCH_NAMESPACE: found "Team_A", allowed: the name of a namespace',
+      { taskNamespaces: at('ORKA_WATCH_NAMESPACE', 'Team_A') },
+      'controller: ORKA_WATCH_NAMESPACE: found "Team_A", allowed: a DNS label: lower-case letters, digits and "-", starting and ending with a letter or digit, at most 63 characters',
     ],
     [
       'a namespace of Tasks twice',
       { taskNamespaces: tasks('team-a', 'team-b', 'team-a') },
-      'controller: --watch-namespace: found "team-a", allowed: each namespace once',
+      'controller: --watch-namespace: found "team-a", allowed: each item once',
     ],
     [
       'Tasks beside the controller',
@@ -87,7 +88,7 @@ describe('refused, with where it was written, what was found and what is allowed
     [
       'one port for two things',
       { probePort: at('--probe-port', '8080') },
-      'controller: --probe-port: found "8080", allowed: a port other than that of the API',
+      'controller: --api-port: found "8080", allowed: a port other than that of metrics and probes',
     ],
     [
       'a provider that nobody knows',
@@ -110,13 +111,13 @@ describe('refused, with where it was written, what was found and what is allowed
 
   test.each(['', '0', '65536', '-1', '80.5', '8080x', ' 8080', '0x50', '1e3', 'tcp://10.0.0.1:8080'])('%j as a port', (text) => {
     expect(() => read({ apiPort: at('--api-port', text) })).toThrow(
-      /^controller: --api-port: found .*, allowed: a port from 1 to 65535$/,
+      /^controller: --api-port: found .*, allowed: an integer from 1 to 65535$/,
     );
   });
 
-  test.each(['', '0', '0s', '15', '-15m', '1d', '999us'])('%j as an idle time', (text) => {
+  test.each(['', '0', '0s', '0h0.0s', '15', '-15m', '1d'])('%j as an idle time', (text) => {
     expect(() => read({ idlePoolTtl: at('--acp-idle-pool-ttl', text) })).toThrow(
-      /^controller: --acp-idle-pool-ttl: found .*, allowed: a duration of at least 1ms/,
+      /^controller: --acp-idle-pool-ttl: found .*, allowed: a duration above 0, such as/,
     );
   });
 });

@@ -98,21 +98,43 @@ test('the place of one is how many come before it', () => {
 });
 
 describe('of a Task counts', () => {
-  const stamped = (annotations: Record<string, string>, priority?: number) => {
+  const created = '2030-01-01T00:00:00Z';
+  const stamped = (queuedAt?: string, change: { readonly priority?: number; readonly annotation?: string } = {}) => {
+    const { priority, annotation } = change;
     const made = task(priority === undefined ? {} : { priority });
-    return waitingOf({ ...made, metadata: { ...made.metadata, creationTimestamp: '2030-01-01T00:00:00Z', annotations } });
+    const annotations: Record<string, string> = annotation === undefined ? {} : { [annotationKeys.queuedAt]: annotation };
+    return waitingOf({
+      ...made,
+      metadata: { ...made.metadata, creationTimestamp: created, annotations },
+      ...(queuedAt === undefined ? {} : { status: { execution: { queuedAt } } }),
+    });
   };
 
-  test('its priority, 500 by default, and since when it is queued', () => {
-    expect(stamped({ [annotationKeys.queuedAt]: '2030-01-01T00:00:07Z' })).toMatchObject({
-      priority: 500,
-      queuedAt: now + 7_000,
-    });
-    expect(stamped({}, 0).priority).toBe(0);
+  test('its priority, 500 by default, and the time at which its status says it was queued', () => {
+    expect(stamped('2030-01-01T00:00:07Z')).toMatchObject({ priority: 500, queuedAt: now + 7_000 });
+    expect(stamped(undefined, { priority: 0 }).priority).toBe(0);
   });
 
-  test('its creation, where nobody can read since when it is queued', () => {
-    expect(stamped({}).queuedAt).toBe(now);
-    expect(stamped({ [annotationKeys.queuedAt]: 'yesterday' }).queuedAt).toBe(now);
+  test('its creation, where the status has no time, as a Task that an earlier version queued', () => {
+    expect(stamped().queuedAt).toBe(now);
+    expect(stamped(undefined, { annotation: '2030-01-01T00:00:07Z' }).queuedAt).toBe(now);
+    expect(stamped('yesterday').queuedAt).toBe(now);
+  });
+
+  test('no time before its creation', () => {
+    expect(stamped('1970-01-01T00:00:00Z').queuedAt).toBe(now);
+  });
+
+  test('no annotation: nobody promotes a Task by writing one', () => {
+    fc.assert(
+      fc.property(
+        fc.date({ noInvalidDate: true }),
+        fc.option(fc.date({ min: new Date(now), noInvalidDate: true })),
+        (written, stored) => {
+          const queuedAt = stored?.toISOString();
+          expect(stamped(queuedAt, { annotation: written.toISOString() })).toEqual(stamped(queuedAt));
+        },
+      ),
+    );
   });
 });

@@ -2,6 +2,8 @@ import { Construct } from 'constructs';
 import { crd, kinds } from '../../api/index.js';
 import type { RuntimePoolClassSpec } from '../../api/index.js';
 import { annotationKeys, controllerRole } from '../../domain/labels.js';
+import { argumentsOf, defaultOf, settingsOf } from '../../domain/settings.js';
+import type { InstallationSettings } from '../../domain/settings.js';
 import { NetworkPolicy } from '../network-policy.js';
 import { Resource } from '../resource.js';
 import { controllerRules } from './rbac.js';
@@ -10,7 +12,7 @@ export const managedBy = { 'app.kubernetes.io/managed-by': 'orka-workspaces' } a
 const controllerName = 'orka-workspaces-controller';
 export const apiServiceName = 'orka-api';
 /** Metrics and probes; the API has a port of its own. */
-export const probePort = 8081;
+const probePort = defaultOf('probePort');
 
 /** The four CRDs of this group. The label tells our installation from the reference's. */
 export class CustomResourceDefinitions extends Construct {
@@ -27,20 +29,11 @@ export class CustomResourceDefinitions extends Construct {
 }
 
 /** Props of {@link ControllerInstall}. */
-export interface ControllerInstallProps {
-  readonly namespaces: { readonly controller: string; readonly runtime: string; readonly tasks: readonly string[] };
+export interface ControllerInstallProps extends InstallationSettings {
   readonly image: string;
   readonly replicas: number;
-  readonly apiPort: number;
-  /** Go duration. */
-  readonly idlePoolTtl: string;
-  /** @default as many as one likes */
-  readonly maxTasksPerNamespace?: number | undefined;
-  readonly defaultProvider: string;
   /** Lets no new Task begin; those that run go on. @default false */
   readonly paused?: boolean | undefined;
-  /** Both are off until the operator has checked the installation. */
-  readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
 }
 
@@ -140,7 +133,6 @@ function podSecurity(enforced: 'baseline' | 'restricted'): Readonly<Record<strin
 }
 
 function controllerPod(props: ControllerInstallProps) {
-  const { namespaces, gates } = props;
   return {
     serviceAccountName: controllerName,
     automountServiceAccountToken: true,
@@ -152,19 +144,7 @@ function controllerPod(props: ControllerInstallProps) {
         name: 'controller',
         image: props.image,
         imagePullPolicy: 'IfNotPresent',
-        args: [
-          'controller',
-          `--controller-namespace=${namespaces.controller}`,
-          ...namespaces.tasks.map((namespace) => `--watch-namespace=${namespace}`),
-          `--acp-runtime-namespace=${namespaces.runtime}`,
-          `--api-port=${props.apiPort}`,
-          `--probe-port=${probePort}`,
-          `--acp-idle-pool-ttl=${props.idlePoolTtl}`,
-          ...(props.maxTasksPerNamespace === undefined ? [] : [`--max-tasks-per-namespace=${props.maxTasksPerNamespace}`]),
-          `--execution-workspace-default-provider=${props.defaultProvider}`,
-          `--agent-sandbox-enabled=${gates.agentSandbox}`,
-          `--acp-workspace-dispatch-enabled=${gates.workspaceDispatch}`,
-        ],
+        args: ['controller', ...argumentsOf(settingsOf(props))],
         ports: [
           { name: 'api', containerPort: props.apiPort, protocol: 'TCP' },
           { name: 'metrics', containerPort: probePort, protocol: 'TCP' },

@@ -220,7 +220,8 @@ async function take({ o, options, signal }: TaskWork, plan: Plan): Promise<void>
   const change: JsonObject = {
     finalizers: [...new Set([...(metadata.finalizers ?? []), finalizers.task])],
     labels: { [labelKeys.taskPool]: plan.poolName },
-    annotations: { [annotationKeys.queuedAt]: metadata.annotations?.[annotationKeys.queuedAt] ?? timestamp(options.clock.now()) },
+    // The contract has it; users may write it, so nothing reads it.
+    annotations: { [annotationKeys.queuedAt]: timestamp(options.clock.now()) },
   };
   await patchTask(options, o.task, change, signal);
 }
@@ -281,6 +282,7 @@ async function queue(work: TaskWork, recovered: boolean): Promise<void> {
   const digests = { bindingDigest: binding?.bindingDigest ?? '', snapshotDigest: binding?.snapshot.digest ?? '' };
   const execution = {
     ...queued.execution,
+    queuedAt: queuedSince(o.task) ?? now,
     requestDigest: attemptDigest(o.task, plan, digests, 1),
     ...(recovered ? { reason: 'ControllerRestartRecovered' } : {}),
   };
@@ -295,6 +297,12 @@ async function queue(work: TaskWork, recovered: boolean): Promise<void> {
       'Queue',
       `queued for RuntimePool ${plan.poolName}, which was made anew`,
     );
+}
+
+/** A Task that is queued again keeps its time; one that an earlier version queued waits since its creation. */
+function queuedSince({ metadata, status }: Task): string | undefined {
+  const { execution } = status ?? {};
+  return execution?.runtimePoolUID === undefined ? undefined : (execution.queuedAt ?? metadata.creationTimestamp);
 }
 
 async function ensurePool({ o, options, signal }: TaskWork, { plan }: Thawed): Promise<RuntimePool | undefined> {

@@ -107,6 +107,13 @@ const restored: TaskRule = (o) => {
     : settle('OutcomeUnknown', 'RestoreIdentityChanged', `${says}; what came of its prompt is not known`);
 };
 
+/** Stored before the schema refused such a timeout. Its refusal names the field; without this rule it would be late at once. */
+const timeless: TaskRule = (o) => {
+  if (o.frozen !== 'unbound') return undefined;
+  const refusal = admit({ task: o.task, hosting: o.hosting });
+  return refusal?.rule === 'timeout' ? { effect: { do: 'refuse', refusal } } : undefined;
+};
+
 const late: TaskRule = (o, now) => {
   const state = o.task.status?.execution?.state;
   if (state !== undefined && !beforeSubmission.includes(state)) return undefined;
@@ -309,6 +316,7 @@ const rules: readonly TaskRule[] = [
   atWork,
   settled,
   restored,
+  timeless,
   late,
   paused,
   refused,

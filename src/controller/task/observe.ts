@@ -2,7 +2,6 @@ import type { ActiveInstance, Agent, RuntimePool, Task } from '../../api/index.j
 import { isBlank } from '../../domain/admission/rule.js';
 import type { Hosting } from '../../domain/admission/rule.js';
 import { deployedIdentity } from '../../domain/deployed.js';
-import { labelKeys } from '../../domain/labels.js';
 import { waitingOf } from '../../domain/queue-order.js';
 import type { Waiting } from '../../domain/queue-order.js';
 import { thaw } from '../../domain/thaw.js';
@@ -94,7 +93,7 @@ function rivalsOf({ tasks }: Pick<World, 'tasks'>, task: Task, pool: RuntimePool
       ({ metadata, status }) =>
         status?.execution?.state === 'Queued' &&
         metadata.namespace === namespace &&
-        metadata.labels?.[labelKeys.taskPool] === pool.metadata.name &&
+        status.execution.runtimePoolName === pool.metadata.name &&
         metadata.uid !== uid &&
         metadata.deletionTimestamp === undefined &&
         !holders.includes(metadata.uid ?? ''),

@@ -1,13 +1,21 @@
-import { providerKinds } from '../../api/index.js';
+import { patterns, providerKinds } from '../../api/index.js';
 import { nameOf, openCodeProblem } from '../plan.js';
 import { agentRule, isBlank, taskRule } from './rule.js';
 import type { AdmissionRule } from './rule.js';
+
+const positive = new RegExp(patterns.positiveDuration.pattern, 'u');
 
 /**
  * Do Task and Agent fit together at all? Asked of `type: agent` Tasks, before anything about workspaces, and refused without a
  * workspace status. Source: corrections.md item 16. An Agent's `secretRef` is accepted: model access comes from the class's proxy.
  */
 export const compatibilityRules: readonly AdmissionRule[] = [
+  taskRule(
+    'timeout',
+    'spec.timeout',
+    patterns.positiveDuration.says,
+    ({ task: { spec } }) => spec.timeout !== undefined && !positive.test(spec.timeout),
+  ),
   taskRule(
     'agent-namespace',
     'spec.agentRef.namespace',

@@ -83,6 +83,7 @@ export function queuedStatus(
     execution: {
       state: 'Queued',
       attempt: 1,
+      queuedAt: now,
       promptID: promptId(attempt.taskUID, 1),
       controllerEpoch: attempt.controllerEpoch,
       runtimePoolName: plan.poolName,

@@ -89,7 +89,16 @@ export async function startModel(kubectl, poolClass, options) {
  */
 export async function stopModel(kubectl, poolClass) {
   const { namespace } = poolClass.providerProxy;
+  await kubectl(['delete', '--ignore-not-found', '--timeout=60s', '-n', namespace, ...modelNames(poolClass)]);
+}
+
+/**
+ * What the model consists of, as arguments of kubectl.
+ *
+ * @param {Pick<PoolClassSpec, 'providerProxy'>} poolClass
+ * @returns {readonly string[]}
+ */
+export function modelNames(poolClass) {
   const { metadata } = proxyService(poolClass, app);
-  const names = [`pod/${app}`, `service/${metadata.name}`, `configmap/${app}`, `secret/${app}`];
-  await kubectl(['delete', '--ignore-not-found', '--timeout=60s', '-n', namespace, ...names]);
+  return [`pod/${app}`, `service/${metadata.name}`, `configmap/${app}`, `secret/${app}`];
 }

@@ -245,6 +245,17 @@ describe('at its deadline a Task', () => {
     expect(ending(decide(seen(short), created + 60_000))?.reason).toBe('TaskTimeout');
   });
 
+  test('is refused with its field and what is allowed, not said to be late, if it never had any time', () => {
+    const stored = newTask({ timeout: '0s' });
+    expect(decide(seen(stored), created + 1).effect).toMatchObject({
+      do: 'refuse',
+      refusal: {
+        rule: 'timeout',
+        finding: { field: 'spec.timeout', found: '0s', allowed: expect.stringMatching(/^a duration above 0/) },
+      },
+    });
+  });
+
   test('is not said to have timed out once something may have been sent', () => {
     expect(verb(decide(served({}, inState(bound.task, { state: 'Running' })), late))).toBe('settle-from-record');
   });

@@ -8,6 +8,7 @@ import { frozenByClass } from '../../../src/domain/frozen.js';
 import { finalizers } from '../../../src/domain/labels.js';
 import { planTask } from '../../../src/domain/plan.js';
 import type { Plan } from '../../../src/domain/plan.js';
+import { waitingOf } from '../../../src/domain/queue-order.js';
 import { createHarnessClient } from '../../../src/harness/client.js';
 import type { HarnessClient } from '../../../src/harness/client.js';
 import type { KubeEvent } from '../../../src/kube/events.js';
@@ -233,6 +234,34 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     await it.run();
     expect(it.client.asked).toHaveLength(before);
     expect(it.problems).toEqual([]);
+  });
+
+  test('is queued by its status, whatever its annotation says', async () => {
+    const it = controlled();
+    const annotations = { 'orka.ai/acp-queued-at': '1970-01-01T00:00:00Z' };
+    it.client.put(coder);
+    it.client.put(newTask({ prompt: 'say OK' }, { uid: uid(), creationTimestamp: just(), annotations }));
+    const before = Date.now();
+    await it.run();
+    const { metadata, status } = it.task()!;
+    expect(Date.parse(status?.execution?.queuedAt ?? '')).toBeGreaterThanOrEqual(before - 1_000);
+    expect(Date.parse(metadata.annotations?.['orka.ai/acp-queued-at'] ?? '')).toBeGreaterThanOrEqual(before - 1_000);
+    expect(waitingOf(it.task()!).queuedAt).toBeGreaterThanOrEqual(before - 1_000);
+  });
+
+  test('keeps the time of its creation when an earlier version queued it, and its own time otherwise', async () => {
+    for (const earlier of [true, false]) {
+      const it = await queued('say OK');
+      const { status, ...task } = it.task()!;
+      const { queuedAt = '', ...execution } = status?.execution ?? {};
+      const kept = earlier ? task.metadata.creationTimestamp : '2031-01-01T00:00:00Z';
+      it.client.put({ ...task, status: { ...status, execution: earlier ? execution : { ...execution, queuedAt: kept } } });
+      expect(queuedAt).not.toBe('');
+      await it.until('Succeeded');
+      await it.reconciler.idle();
+      expect(it.events.map(({ reason }) => reason)).toContain('ACPRuntimePoolRebound');
+      expect(it.task()?.status?.execution?.queuedAt).toBe(kept);
+    }
   });
 
   test('runs, succeeds, and its session is ended', async () => {
