@@ -2,6 +2,7 @@ import type { JsonObject } from '../lib/json.js';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
 import { outcomes } from '../harness/prompts.js';
+import type { Usage } from '../harness/events.js';
 import type { Settlement } from '../harness/prompts.js';
 import { fitBytes, isBlank } from '../lib/text.js';
 import { AcpError } from './acp.js';
@@ -28,14 +29,14 @@ export function endOfAnswer(
   result: { readonly text: string; readonly model: string; readonly maxBytes: number },
   reason: string | undefined,
 ): TerminalBody {
-  const { stopReason, usage } = isObject(answer) ? answer : ({} as JsonObject);
+  const { stopReason } = isObject(answer) ? answer : ({} as JsonObject);
   if (reason !== undefined || stopReason === 'cancelled') return cancelled(reason);
   if (stopReason === 'end_turn') {
     const text = isBlank(result.text) ? nothingSaid : result.text;
     if (Buffer.byteLength(text) > result.maxBytes) return tooLarge(result.maxBytes);
     return {
       type: 'completed',
-      payload: { stopReason, result: { content: [{ type: 'text', text }], model: result.model, usage: readUsage(usage) } },
+      payload: { stopReason, result: { content: [{ type: 'text', text }], model: result.model, usage: usageOf(answer) } },
     };
   }
   const known = typeof stopReason === 'string' ? failures.get(stopReason) : undefined;
@@ -45,6 +46,11 @@ export function endOfAnswer(
     type: 'failed',
     payload: { stopReason: stopReason as string, code: known, message: 'the agent stopped early', retryable: false },
   };
+}
+
+/** Tokens that a prompt cost, as its answer reports them. */
+export function usageOf(answer: Json): Usage {
+  return isObject(answer) ? readUsage(answer['usage']) : {};
 }
 
 /** What a lost answer means: an error that the agent told is a proven end, of a cancelled prompt as cancelled. Silence is no proof. */

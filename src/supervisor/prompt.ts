@@ -15,7 +15,7 @@ import { deferred } from './deferred.js';
 import { EventWriter } from './event-writer.js';
 import { cancelledPermission, permissionAnswer } from './permissions.js';
 import { killAll, terminate } from './processes.js';
-import { cancelled, endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf, tooLarge } from './prompt-end.js';
+import { cancelled, endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf, tooLarge, usageOf } from './prompt-end.js';
 import type { TerminalBody } from './prompt-end.js';
 import type { ProxyRoute } from './provider-proxy.js';
 import { Refusal } from './refusal.js';
@@ -267,7 +267,11 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       const end = endOfAnswer(value, { text, model: deps.model, maxBytes: resultBytes(limits) }, reason);
       // An agent tells of a model that did not answer as if that were the answer.
       const trouble = end.type === 'completed' ? route.trouble() : undefined;
-      void conclude(trouble ? failed(trouble.code, trouble.message) : end);
+      const told = trouble ? failed(trouble.code, trouble.message) : end;
+      // Only the event of a completed prompt has a place for the tokens that it cost.
+      const usage = told.type === 'completed' ? {} : usageOf(value);
+      if (Object.keys(usage).length > 0) queue.addUpdate({ kind: 'usage', usage });
+      void conclude(told);
     },
     (error: unknown) => {
       // An agent that we are ending cannot answer any more; one that ends instead of stopping is proven to have ended. Both are told then.

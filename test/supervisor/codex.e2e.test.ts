@@ -72,7 +72,13 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       const end = events.at(-1)!;
       expect(end).toMatchObject({
         type: 'completed',
-        payload: { result: { content: [{ type: 'text', text: 'ORKA_MARKER_OK' }], model: 'gpt-5.5' } },
+        payload: {
+          result: {
+            content: [{ type: 'text', text: 'ORKA_MARKER_OK' }],
+            model: 'gpt-5.5',
+            usage: { inputTokens: 100, outputTokens: 7, cachedInputTokens: 20 },
+          },
+        },
       });
       const inference = fixture.requests.filter((request) => request.path === '/v1/responses');
       expect(inference.map(({ authorization }) => authorization)).toEqual([`Bearer ${delivery.credentials.providerToken}`]);

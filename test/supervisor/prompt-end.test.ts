@@ -72,6 +72,18 @@ test('what is said in the same breath after the end of the turn is in no answer,
 });
 
 test.each([
+  ['stops early', { stopReason: 'max_tokens' }, 'failed'],
+  ['stops by itself', { stopReason: 'cancelled' }, 'cancelled'],
+])('the tokens of a prompt whose agent %s are told before its end', async (_, answer, type) => {
+  const usage = { inputTokens: 100, outputTokens: 7, cachedReadTokens: 20, totalTokens: 127 };
+  const { events } = await playPrompt([answerLine({ ...answer, usage })], { owner });
+  expect(events.slice(-2)).toMatchObject([
+    { type: 'update', payload: { kind: 'usage', usage: { inputTokens: 100, outputTokens: 7, cachedInputTokens: 20 } } },
+    { type },
+  ]);
+});
+
+test.each([
   ['neither result nor error', '{"jsonrpc":"2.0","id":"$prompt"}'],
   ['an error that is null, and no result', '{"jsonrpc":"2.0","id":"$prompt","error":null}'],
   ['another version of JSON-RPC', '{"id":"$prompt","result":{"stopReason":"refusal"}}'],
