@@ -53,7 +53,7 @@ export function usageOf(answer: Json): Usage {
   return isObject(answer) ? readUsage(answer['usage']) : {};
 }
 
-/** What a lost answer means: an error that the agent told is a proven end, of a cancelled prompt as cancelled. Silence is no proof. */
+/** What a rejected answer means. An error from the agent proves the end: cancelled after a cancel, else failed. Silence proves nothing. */
 export function endOfError(error: unknown, reason: string | undefined): TerminalBody {
   const told = error instanceof AcpError && error.code === 'answer';
   if (told) return reason === undefined ? failed('agent_error', error.message) : cancelled(reason);

@@ -61,7 +61,7 @@ test('the same error without a cancellation is a failure of the agent', async ()
   expect(events.at(-1)).toMatchObject({ type: 'failed', payload: { code: 'agent_error' } });
 });
 
-test('what is said in the same breath after the end of the turn is in no answer, and is counted', async () => {
+test('updates that come in one chunk with the answer, after it, are in no answer and are counted', async () => {
   const { events, bytes, late } = await playPrompt(
     [said('the answer'), [answerLine({ stopReason: 'end_turn' }), said(' LATE'), said(' LATE')].join('\n')],
     { owner },

@@ -7,5 +7,5 @@ export function tokensOf({ inputTokens, outputTokens, cachedInputTokens }: Usage
   const counts = Object.entries({ inputTokens, outputTokens, cachedInputTokens }).filter(
     ([, count]) => count !== undefined && Number.isSafeInteger(count) && count >= 0 && count <= mostTokens,
   );
-  return counts.length > 0 ? (Object.fromEntries(counts) as TokenUsage) : undefined;
+  return counts.length > 0 ? Object.fromEntries(counts) : undefined;
 }
