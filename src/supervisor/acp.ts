@@ -148,7 +148,7 @@ export function createAcpConnection(
     waiting.delete(message.id);
     pending.answered();
     if (message.kind === 'result') pending.resolve(message.result);
-    else pending.reject(answeredError(message.error));
+    else pending.reject(answeredError(message.error, redact));
   }
 
   function skip(line: string): void {
@@ -236,9 +236,10 @@ function pause(milliseconds: number): Promise<undefined> {
   });
 }
 
-function answeredError(error: Json): AcpError {
+/** Redacted before anything cuts it: half a secret would pass. */
+function answeredError(error: Json, redact: (text: string) => string): AcpError {
   const { code, message } = isObject(error) ? error : ({} as JsonObject);
-  const text = typeof message === 'string' ? message.slice(0, 500) : 'no message';
+  const text = typeof message === 'string' ? redact(message).slice(0, 500) : 'no message';
   return new AcpError('answer', { at: 'agent', found: `${typeof code === 'number' ? code : 'no code'}: ${text}` });
 }
 

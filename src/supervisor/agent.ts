@@ -8,23 +8,18 @@ import type { Child, ChildOptions } from './child.js';
 import { privilegesOf } from './processes.js';
 import type { ProcessOwner } from './processes.js';
 import { checkModel, readRefusal, sessionIdOf } from './session-answer.js';
+import type { WantedModel } from './session-answer.js';
 
-export interface AgentOptions extends ChildOptions {
+export interface AgentOptions extends ChildOptions, WantedModel {
   readonly authMethod?: string | undefined;
   /** See {@link Agent.literal}. */
   readonly literal?: ((text: string) => string) | undefined;
   /** Names of the session that the agent may repeat to its own telemetry; nothing depends on them. */
   readonly session: { readonly runtimeSessionID: string; readonly generation: number; readonly profileDigest: string };
-  /** Model of the session, as its Agent names it. */
-  readonly model: string;
-  /** See {@link Provider.isModel}. */
-  readonly isModel?: ((reported: string, model: string) => boolean) | undefined;
   /** Bytes of one message. */
   readonly maxMessage: number;
   /** Milliseconds that each step of the greeting may take. */
   readonly initializeTimeout: number;
-  /** Takes secrets out of a text. */
-  readonly redact: (text: string) => string;
   readonly reports: AgentReports;
 }
 
@@ -141,7 +136,7 @@ async function greet(connection: AcpConnection, options: Parameters<typeof conne
     mcpServers: [],
     _meta: { 'orka.runtimeSessionID': runtimeSessionID, 'orka.generation': generation, 'orka.profileDigest': profileDigest },
   });
-  checkModel(session, options.model, options.isModel ?? ((reported, model) => reported === model));
+  checkModel(session, options);
   return sessionIdOf(session);
 }
 

@@ -181,7 +181,7 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     } catch (error) {
       const redact = redactOf(session);
       const said = redact(error instanceof Error ? error.message : String(error));
-      const stderr = redact(session.stderr?.().slice(-2000) ?? '');
+      const stderr = redact(session.stderr?.() ?? '').slice(-2000);
       log.error('session not created', said, { session: request.runtimeSessionID, stderr });
       poison(session);
       if (await remove(session)) bury(session);

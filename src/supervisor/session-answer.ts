@@ -13,20 +13,28 @@ export function sessionIdOf(answer: Json): string {
   return id;
 }
 
-/**
- * Throws {@link AcpError} `unusable` when the agent reports another current model than `model`. An agent that reports none is accepted.
- * `isModel`: compares in the form of its provider.
- */
-export function checkModel(answer: Json, model: string, isModel: (reported: string, model: string) => boolean): void {
+export interface WantedModel {
+  /** As its Agent names it. */
+  readonly model: string;
+  /** Compares in the form of the provider. @default the same text */
+  readonly isModel?: ((reported: string, model: string) => boolean) | undefined;
+  /** Takes secrets out of a text. */
+  readonly redact: (text: string) => string;
+}
+
+/** Throws {@link AcpError} `unusable` when the agent reports another current model than the wanted one. It may report none. */
+export function checkModel(answer: Json, { model, isModel = equal, redact }: WantedModel): void {
   const other = reportedModels(answer).find((reported) => !isModel(reported, model));
   if (other !== undefined)
     throw new AcpError('unusable', {
       at: 'agent',
       field: 'current model',
-      found: other,
+      found: redact(other),
       allowed: `${model}, the model of the Agent`,
     });
 }
+
+const equal = (reported: string, model: string): boolean => reported === model;
 
 /** ACP has two places for it: `models.currentModelId`, and the option of category `model`. */
 function reportedModels(answer: Json): readonly string[] {
