@@ -241,6 +241,24 @@ const longIdentifier = optional(text({ maxLength: 512 }));
 const reason = optional(text({ maxLength: 128, pattern: patterns.reason.pattern }));
 const message = optional(text({ maxLength: 1024 }));
 
+/** The largest count of tokens of one prompt that is shown. An agent may report any number. */
+export const mostTokens = 1_000_000_000_000;
+
+const tokens = (description: string) => optional(int64({ minimum: 0, maximum: mostTokens, description }));
+
+const TokenUsageSchema = object(
+  {
+    inputTokens: tokens('Tokens that the model read. Codex and OpenCode leave out those that it read from its cache.'),
+    outputTokens: tokens('Tokens that the model wrote.'),
+    cachedInputTokens: tokens('Tokens that the model read from its cache.'),
+  },
+  {
+    description:
+      'Tokens of the prompt, as its agent reports them; a count that it does not report is absent. Codex reports the last call of the model.',
+  },
+);
+export type TokenUsage = Static<typeof TokenUsageSchema>;
+
 const TaskExecutionStatusSchema = object(
   {
     state: optional(choice(executionStates)),
@@ -273,6 +291,7 @@ const TaskExecutionStatusSchema = object(
     publicationReadCredentialResourceVersion: identifier,
     publicationCredentialResourceVersion: identifier,
     forgeCredentialResourceVersion: identifier,
+    usage: optional(TokenUsageSchema),
     message,
     lastTransitionTime: optional(timestamp()),
   },

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { admissionStates } from '../api/runtime-pool.js';
-import type { PoolLifecycle, RuntimePool } from '../api/runtime-pool.js';
-import type { ExecutionOutcome } from '../api/task.js';
+import { admissionStates, providerKinds } from '../api/runtime-pool.js';
+import type { PoolLifecycle, ProviderKind, RuntimePool } from '../api/runtime-pool.js';
+import type { ExecutionOutcome, TokenUsage } from '../api/task.js';
 import { poolEffects, recycleCauses } from './pool/decision.js';
 import type { PoolSignals } from './pool/reconcile.js';
 import type { Right } from '../kube/rights.js';
@@ -33,6 +33,8 @@ export interface Metrics {
   readonly poolMoved: (from: PoolLifecycle, took: Milliseconds) => void;
   readonly attemptEnded: (outcome: ExecutionOutcome) => void;
   readonly attemptPassed: (phase: AttemptPhase, took: Milliseconds) => void;
+  /** Once for each attempt that ended, with what its agent reported. */
+  readonly tokensUsed: (runtime: ProviderKind, usage: TokenUsage) => void;
   /** All series, as a scrape wants them. */
   readonly expose: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -55,6 +57,7 @@ export function createMetrics({ ofProcess = true }: { readonly ofProcess?: boole
     ...poolMetrics(registers),
     ...poolLifeMetrics(registers),
     ...attemptMetrics(registers),
+    ...tokenMetrics(registers),
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
@@ -298,4 +301,21 @@ function attemptMetrics(registers: Registry[]): Pick<Metrics, 'attemptEnded' | '
       phases.observe({ phase }, took / 1000);
     },
   };
+}
+
+const tokenKinds = { inputTokens: 'input', outputTokens: 'output', cachedInputTokens: 'cached_input' } as const;
+
+function tokenMetrics(registers: Registry[]): Pick<Metrics, 'tokensUsed'> {
+  const tokens = new Counter({
+    name: 'orka_task_tokens_total',
+    help: 'Tokens of ended attempts, as their agents report them, by agent runtime and kind.',
+    labelNames: ['runtime', 'kind'],
+    registers,
+  });
+  const count = (runtime: ProviderKind, usage: TokenUsage) => {
+    for (const [member, kind] of Object.entries(tokenKinds))
+      tokens.inc({ runtime, kind }, usage[member as keyof TokenUsage] ?? 0);
+  };
+  for (const runtime of providerKinds) count(runtime, {});
+  return { tokensUsed: count };
 }

@@ -5,14 +5,27 @@ import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
 import { deferred } from './deferred.js';
 import type { Deferred } from './deferred.js';
+import { readMessage } from './json-rpc.js';
+import type { RpcAnswer, RpcId } from './json-rpc.js';
 import { readLines } from './lines.js';
+import { mostStrayLines, StrayLines } from './stray-lines.js';
 
-/** `answer`: the agent answered with an error. `closed`: it is gone. `protocol`: it said what is no message. `timeout`: nothing in time. */
-export class AcpError extends CodedError<'answer' | 'closed' | 'protocol' | 'timeout'> {}
+/**
+ * `answer`: the agent answered with an error. `closed`: it is gone. `protocol`: it said what is no message. `timeout`: nothing in time.
+ * `unusable`: it cannot serve its session, and a repetition does not change that.
+ */
+export class AcpError extends CodedError<'answer' | 'closed' | 'protocol' | 'timeout' | 'unusable'> {}
 
 export interface AcpConnection {
-  /** `written` resolves when the whole request has been given to the child, which is when it may begin to act on it. */
-  readonly request: (method: string, params: JsonObject) => { readonly written: Promise<void>; readonly answer: Promise<Json> };
+  /**
+   * `written` resolves when the whole request has been given to the child, which is when it may begin to act on it. `answered` is called
+   * when the answer is read, before any line after it.
+   */
+  readonly request: (
+    method: string,
+    params: JsonObject,
+    answered?: () => void,
+  ) => { readonly written: Promise<void>; readonly answer: Promise<Json> };
   readonly notify: (method: string, params: JsonObject) => void;
   /** Resolves with the reason when the connection is over; never rejects. */
   readonly closed: Promise<AcpError>;
@@ -25,6 +38,15 @@ export interface AcpHandlers {
   readonly request: (method: string, params: JsonObject) => Promise<Json> | undefined;
   /** An update that was too long to be kept; `kind` as far as its beginning tells. */
   readonly oversized: (kind: string | undefined) => void;
+  /** A line that is no JSON-RPC message and was skipped; redacted and cut. */
+  readonly skipped: (line: string) => void;
+}
+
+export interface AcpLimits {
+  /** Bytes of one message in either direction. */
+  readonly maxMessage: number;
+  /** Takes secrets out of a text. */
+  readonly redact: (text: string) => string;
 }
 
 /** The child at the other end. */
@@ -44,15 +66,16 @@ const endless = 16;
 const lastWords = 1000;
 
 /**
- * `maxMessage`: bytes of one message in either direction. Of the child's longer ones only updates are survived: they are skipped, and
- * told. Whatever the child sends, it costs bounded memory and never throws.
+ * Of the child's messages that are too long only updates are survived: they are skipped and reported. Lines that are no messages are
+ * skipped up to a bound. Whatever the child sends, it costs bounded memory and never throws.
  */
 export function createAcpConnection(
   { stdin, stdout, exited }: AcpPeer,
   handlers: AcpHandlers,
-  maxMessage: number,
+  { maxMessage, redact }: AcpLimits,
 ): AcpConnection {
-  const waiting = new Map<number, Deferred<Json>>();
+  const waiting = new Map<RpcId, Deferred<Json> & { readonly answered: () => void }>();
+  const stray = new StrayLines(redact);
   const over = deferred<AcpError>();
   let end: AcpError | undefined;
   let nextId = 0;
@@ -89,7 +112,7 @@ export function createAcpConnection(
 
   const ignore = (): undefined => undefined;
 
-  function answerAgent(id: Json, method: string, params: JsonObject): void {
+  function answerAgent(id: RpcId, method: string, params: JsonObject): void {
     const refuse = (code: number, message: string) => void send({ id, error: { code, message } }).catch(ignore);
     if (agentRequests >= maxAgentRequests) {
       refuse(overloaded, 'too many requests at once');
@@ -112,24 +135,35 @@ export function createAcpConnection(
 
   function receive(line: string): void {
     if (end) return;
-    const message = parse(line);
-    const { id, method, params } = isObject(message) ? message : ({} as JsonObject);
-    if (!isObject(message) || message['jsonrpc'] !== '2.0' || !isId(id)) {
-      close(broken('JSON-RPC 2.0 messages'));
-      return;
-    }
-    if (typeof method === 'string') {
-      const given = isObject(params) ? params : {};
-      if (id === undefined) handlers.notification(method, given);
-      else answerAgent(id, method, given);
-      return;
-    }
-    const pending = typeof id === 'number' ? waiting.get(id) : undefined;
+    const message = readMessage(line);
+    if (!message) skip(line);
+    else if (message.kind === 'notification') handlers.notification(message.method, message.params);
+    else if (message.kind === 'request') answerAgent(message.id, message.method, message.params);
+    else settle(message);
+  }
+
+  function settle(message: RpcAnswer): void {
+    const pending = waiting.get(message.id);
     if (!pending) return;
-    waiting.delete(id as number);
-    const { error } = message;
-    if (isObject(error)) pending.reject(new AcpError('answer', { at: 'agent', found: describe(error) }));
-    else pending.resolve(message['result'] ?? null);
+    waiting.delete(message.id);
+    pending.answered();
+    if (message.kind === 'result') pending.resolve(message.result);
+    else pending.reject(answeredError(message.error, redact));
+  }
+
+  function skip(line: string): void {
+    if (line.trim() === '') return;
+    const shown = stray.skip(line);
+    if (shown !== undefined) handlers.skipped(shown);
+    else
+      close(
+        new AcpError('protocol', {
+          at: 'agent',
+          field: 'standard output',
+          found: stray.first,
+          allowed: `JSON-RPC 2.0 messages, and at most ${mostStrayLines} other lines, of which this was the first`,
+        }),
+      );
   }
 
   function receiveLong(head: string): void {
@@ -161,10 +195,10 @@ export function createAcpConnection(
   stdin.on('error', () => void pause(lastWords).then(async () => leave(0)));
 
   return {
-    request: (method, params) => {
+    request: (method, params, answered = ignore) => {
       const id = ++nextId;
       const pending = deferred<Json>();
-      waiting.set(id, pending);
+      waiting.set(id, { ...pending, answered });
       const written = send({ id, method, params });
       written.catch((error: unknown) => {
         waiting.delete(id);
@@ -202,21 +236,11 @@ function pause(milliseconds: number): Promise<undefined> {
   });
 }
 
-function isId(id: Json | undefined): boolean {
-  return id === undefined || id === null || typeof id === 'number' || (typeof id === 'string' && id.length <= 1024);
-}
-
-function parse(line: string): Json | undefined {
-  try {
-    return JSON.parse(line) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
-function describe(error: JsonObject): string {
-  const { code, message } = error;
-  return `${typeof code === 'number' ? code : 'no code'}: ${typeof message === 'string' ? message.slice(0, 500) : 'no message'}`;
+/** Redacted before anything cuts it: half a secret would pass. */
+function answeredError(error: Json, redact: (text: string) => string): AcpError {
+  const { code, message } = isObject(error) ? error : ({} as JsonObject);
+  const text = typeof message === 'string' ? redact(message).slice(0, 500) : 'no message';
+  return new AcpError('answer', { at: 'agent', found: `${typeof code === 'number' ? code : 'no code'}: ${text}` });
 }
 
 function broken(allowed: string): AcpError {

@@ -7,8 +7,10 @@ import { startChild } from './child.js';
 import type { Child, ChildOptions } from './child.js';
 import { privilegesOf } from './processes.js';
 import type { ProcessOwner } from './processes.js';
+import { checkModel, readRefusal, sessionIdOf } from './session-answer.js';
+import type { WantedModel } from './session-answer.js';
 
-export interface AgentOptions extends ChildOptions {
+export interface AgentOptions extends ChildOptions, WantedModel {
   readonly authMethod?: string | undefined;
   /** See {@link Agent.literal}. */
   readonly literal?: ((text: string) => string) | undefined;
@@ -18,6 +20,15 @@ export interface AgentOptions extends ChildOptions {
   readonly maxMessage: number;
   /** Milliseconds that each step of the greeting may take. */
   readonly initializeTimeout: number;
+  readonly reports: AgentReports;
+}
+
+/** What an agent does beside its prompts. */
+export interface AgentReports {
+  /** See {@link AcpHandlers.skipped}. */
+  readonly skippedLine: (line: string) => void;
+  /** A part of an answer came while no prompt ran and was dropped; `count` of them so far. */
+  readonly lateUpdate: (count: number) => void;
 }
 
 /** What the agent tells the prompt that is running. */
@@ -65,19 +76,24 @@ export async function connectAgent(
   options: Omit<AgentOptions, keyof ChildOptions> & Pick<ChildOptions, 'cwd'>,
 ): Promise<Agent> {
   let listener: AgentListener | undefined;
+  let late = 0;
   const connection = createAcpConnection(
     peer,
     {
       notification: (method, params) => {
-        if (method === 'session/update') listener?.update(params['update']);
+        if (method !== 'session/update') return;
+        const { update } = params;
+        if (listener) listener.update(update);
+        else if (isAnswerPart(update)) options.reports.lateUpdate(++late);
       },
       request: (method, params) => {
         if (method !== 'session/request_permission') return undefined;
         return Promise.resolve(listener?.permission(params) ?? { outcome: { outcome: 'cancelled' } });
       },
       oversized: (kind) => listener?.oversized(kind),
+      skipped: options.reports.skippedLine,
     },
-    options.maxMessage,
+    options,
   );
   const providerSessionID = await greet(connection, options);
   return {
@@ -86,7 +102,9 @@ export async function connectAgent(
     literal: options.literal ?? ((text) => text),
     prompt: (content, next) => {
       listener = next;
-      return connection.request('session/prompt', { sessionId: providerSessionID, prompt: content });
+      return connection.request('session/prompt', { sessionId: providerSessionID, prompt: content }, () => {
+        listener = undefined;
+      });
     },
     cancel: () => {
       connection.notify('session/cancel', { sessionId: providerSessionID });
@@ -95,10 +113,19 @@ export async function connectAgent(
   };
 }
 
+const answerParts: readonly unknown[] = ['agent_message_chunk', 'tool_call', 'tool_call_update', 'plan'];
+
+/** Titles, commands and the like may come at any time. */
+function isAnswerPart(update: Json | undefined): boolean {
+  return isObject(update) && answerParts.includes(update['sessionUpdate']);
+}
+
 /** Version, authentication, session; the id of the session. */
 async function greet(connection: AcpConnection, options: Parameters<typeof connectAgent>[2]): Promise<string> {
   const ask = (method: string, params: JsonObject) =>
-    within(connection.request(method, params).answer, options.initializeTimeout, method);
+    within(connection.request(method, params).answer, options.initializeTimeout, method).catch((error: unknown) => {
+      throw readRefusal(error, method);
+    });
   const hello = await ask('initialize', { protocolVersion: 1, clientCapabilities, clientInfo });
   if (!isObject(hello) || hello['protocolVersion'] !== 1)
     throw new AcpError('protocol', { at: 'agent', field: 'protocolVersion', allowed: '1' });
@@ -109,10 +136,8 @@ async function greet(connection: AcpConnection, options: Parameters<typeof conne
     mcpServers: [],
     _meta: { 'orka.runtimeSessionID': runtimeSessionID, 'orka.generation': generation, 'orka.profileDigest': profileDigest },
   });
-  const id = isObject(session) ? session['sessionId'] : undefined;
-  if (typeof id !== 'string' || id === '' || Buffer.byteLength(id) > 1024)
-    throw new AcpError('protocol', { at: 'agent', field: 'sessionId', allowed: 'a text of 1 to 1024 bytes' });
-  return id;
+  checkModel(session, options);
+  return sessionIdOf(session);
 }
 
 /** That a program changes the user of a child is believed when the kernel says so. */

@@ -24,6 +24,8 @@ export function codexProvider(options: CodexOptions = {}): Provider {
     command: [options.node ?? '/usr/local/bin/node', path.join(modules, adapter)],
     authMethod: 'api-key',
     literal: withoutCommand,
+    // Codex reports `<model>` or `<model>[<reasoning effort>]`.
+    isModel: (reported, model) => reported === model || reported.replace(/\[[a-z]+\]$/, '') === model,
     files: (session) => ({ [path.join(codexHome(session), 'config.toml')]: configuration(base, session) }),
     env: (session) => ({
       CODEX_HOME: codexHome(session),

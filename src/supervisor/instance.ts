@@ -21,12 +21,13 @@ import type {
   Tombstone,
 } from '../harness/sessions.js';
 import { equalJson } from '../lib/json.js';
+import { creationRefusal, isForGood } from './creation-error.js';
 import { createJournal } from './journal.js';
 import type { Journal } from './journal.js';
 import type { Log } from './log.js';
 import { poison } from './prompt.js';
 import { busy, Refusal, refusalOf } from './refusal.js';
-import { closeSession, CreationError, describeSession, move, newSession, openSession, strip } from './session.js';
+import { closeSession, describeSession, move, newSession, openSession, strip } from './session.js';
 import type { Session, SessionHost } from './session.js';
 
 export interface Instance {
@@ -175,15 +176,18 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     sessions.set(request.runtimeSessionID, session);
     session.journal.put(metadata, 'recorded');
     try {
-      await tracked(openSession(session, host));
+      await tracked(openSession(session, host, log));
       if (closing) throw new Error('the instance ends');
     } catch (error) {
-      log.error('session not created', error, { session: request.runtimeSessionID, stderr: lastWords(session) });
+      const redact = redactOf(session);
+      const said = redact(error instanceof Error ? error.message : String(error));
+      const stderr = redact(session.stderr?.() ?? '').slice(-2000);
+      log.error('session not created', said, { session: request.runtimeSessionID, stderr });
       poison(session);
       if (await remove(session)) bury(session);
-      if (++failures >= mostFailures) drain(sessionsFailed);
-      const name = error instanceof CreationError ? error.stage : 'unclassified';
-      throw new Refusal('session_poisoned', `creation failed: ${name}`, { retryable: true });
+      // Another instance would not make it either.
+      if (!isForGood(error) && ++failures >= mostFailures) drain(sessionsFailed);
+      throw creationRefusal(error, redact);
     }
     failures = 0;
     move(session, 'idle');
@@ -276,9 +280,8 @@ export function createInstance(host: SessionHost, log: Log): Instance {
 }
 
 /** The credential of a route is worth nothing any more, but a log is no place for it. */
-function lastWords({ stderr, route }: Session): string {
-  const text = stderr?.().slice(-2000) ?? '';
-  return route ? route.redact(text) : text;
+function redactOf({ route }: Session): (text: string) => string {
+  return route ? route.redact : (text) => text;
 }
 
 function checkPool(given: Fence, own: Fence): void {

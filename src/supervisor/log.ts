@@ -1,4 +1,7 @@
-/** One JSON object a line on stderr. Whoever logs names what happened and whom it concerns, never what was said. */
+/**
+ * One JSON object a line on stderr. A line names the event and the session, never what a prompt said. The only text of an agent in it is the
+ * end of its stderr and the lines that are no messages, redacted and cut.
+ */
 export interface Log {
   readonly info: (event: string, about?: Readonly<Record<string, string | number | boolean>>) => void;
   readonly error: (event: string, error: unknown, about?: Readonly<Record<string, string | number | boolean>>) => void;

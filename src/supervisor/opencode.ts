@@ -27,6 +27,8 @@ export function openCodeProvider({ program = '/opt/opencode/bin/opencode' }: Ope
   return {
     command: [program, '--pure', 'acp'],
     literal: withoutCommand,
+    // OpenCode reports `<provider>/<model>`, some versions with `/<variant>` after it.
+    isModel: (reported, model) => reported === qualified(model) || reported.replace(/\/[a-z]+$/, '') === qualified(model),
     files: (session) => ({ [configFile(session)]: JSON.stringify(configuration(session), null, 2) }),
     env: (session) => ({
       OPENCODE_CONFIG: configFile(session),
@@ -45,9 +47,12 @@ function configFile({ home }: ProviderSession): string {
   return path.join(home, '.opencode.json');
 }
 
+/** A model as opencode names it, with its provider. */
+const qualified = (model: string): string => `orka/${model}`;
+
 /** One model behind one provider. A title of the conversation would be a turn of the model that nobody asked for. */
 function configuration({ configuration: { model }, toolPolicy, proxyUrl, modelLimits }: ProviderSession) {
-  const name = `orka/${model}`;
+  const name = qualified(model);
   return {
     autoupdate: false,
     share: 'disabled',

@@ -2,6 +2,7 @@ import type { JsonObject } from '../lib/json.js';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
 import { outcomes } from '../harness/prompts.js';
+import type { Usage } from '../harness/events.js';
 import type { Settlement } from '../harness/prompts.js';
 import { fitBytes, isBlank } from '../lib/text.js';
 import { AcpError } from './acp.js';
@@ -19,23 +20,25 @@ const failures: ReadonlyMap<string, string> = new Map([
 
 const nothingSaid = 'Prompt completed without textual output.';
 
-/** What an agent's answer means. Only `end_turn` is a success. Source: dispatch.md §5.8. */
+/**
+ * What an agent's answer means. Only `end_turn` is a success. `reason`: the prompt was cancelled; then every answer ends it as cancelled,
+ * because some agents answer a cancel with `end_turn`. Source: dispatch.md §5.8, runtimes.md §3.2.
+ */
 export function endOfAnswer(
   answer: Json,
   result: { readonly text: string; readonly model: string; readonly maxBytes: number },
   reason: string | undefined,
 ): TerminalBody {
-  const { stopReason, usage } = isObject(answer) ? answer : ({} as JsonObject);
+  const { stopReason } = isObject(answer) ? answer : ({} as JsonObject);
+  if (reason !== undefined || stopReason === 'cancelled') return cancelled(reason);
   if (stopReason === 'end_turn') {
     const text = isBlank(result.text) ? nothingSaid : result.text;
     if (Buffer.byteLength(text) > result.maxBytes) return tooLarge(result.maxBytes);
     return {
       type: 'completed',
-      payload: { stopReason, result: { content: [{ type: 'text', text }], model: result.model, usage: readUsage(usage) } },
+      payload: { stopReason, result: { content: [{ type: 'text', text }], model: result.model, usage: usageOf(answer) } },
     };
   }
-  if (stopReason === 'cancelled')
-    return { type: 'cancelled', payload: { stopReason, ...(reason === undefined ? {} : { reason }) } };
   const known = typeof stopReason === 'string' ? failures.get(stopReason) : undefined;
   if (known === undefined)
     return failed('unknown_stop_reason', 'the agent stopped for a reason that this protocol does not know');
@@ -45,10 +48,21 @@ export function endOfAnswer(
   };
 }
 
-/** What a lost answer means: an error that the agent told is a proven end, silence is not. */
-export function endOfError(error: unknown): TerminalBody {
-  if (error instanceof AcpError && error.code === 'answer') return failed('agent_error', error.message);
+/** Tokens that a prompt cost, as its answer reports them. */
+export function usageOf(answer: Json): Usage {
+  return isObject(answer) ? readUsage(answer['usage']) : {};
+}
+
+/** What a rejected answer means. An error from the agent proves the end: cancelled after a cancel, else failed. Silence proves nothing. */
+export function endOfError(error: unknown, reason: string | undefined): TerminalBody {
+  const told = error instanceof AcpError && error.code === 'answer';
+  if (told) return reason === undefined ? failed('agent_error', error.message) : cancelled(reason);
   return outcomeUnknown(error instanceof Error ? error.message : String(error), false);
+}
+
+/** `reason`: why we cancelled it; without one the agent stopped by itself. */
+export function cancelled(reason: string | undefined): TerminalBody {
+  return { type: 'cancelled', payload: { stopReason: 'cancelled', ...(reason === undefined ? {} : { reason }) } };
 }
 
 export function tooLarge(maxBytes: number): TerminalBody {

@@ -15,7 +15,7 @@ import { deferred } from './deferred.js';
 import { EventWriter } from './event-writer.js';
 import { cancelledPermission, permissionAnswer } from './permissions.js';
 import { killAll, terminate } from './processes.js';
-import { endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf, tooLarge } from './prompt-end.js';
+import { cancelled, endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf, tooLarge, usageOf } from './prompt-end.js';
 import type { TerminalBody } from './prompt-end.js';
 import type { ProxyRoute } from './provider-proxy.js';
 import { Refusal } from './refusal.js';
@@ -147,7 +147,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     if (forcing) return;
     forcing = true;
     await terminate(agent.owner, 500);
-    await conclude({ type: 'cancelled', payload: { stopReason: 'cancelled', ...(reason ? { reason } : {}) } }, true);
+    await conclude(cancelled(reason), true);
   }
 
   /** The first end counts. Only a prompt that was completed leaves its agent alive; the end of any other proves that nothing is left. */
@@ -251,7 +251,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       deps.ended(true);
       throw new Refusal('session_poisoned', 'the agent could not be given the prompt', { status: 502, retryable: true });
     }
-    await conclude(endOfError(error));
+    await conclude(endOfError(error, undefined));
   }
   if (isOver()) return run;
   accept();
@@ -267,13 +267,17 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
       const end = endOfAnswer(value, { text, model: deps.model, maxBytes: resultBytes(limits) }, reason);
       // An agent tells of a model that did not answer as if that were the answer.
       const trouble = end.type === 'completed' ? route.trouble() : undefined;
-      void conclude(trouble ? failed(trouble.code, trouble.message) : end);
+      const told = trouble ? failed(trouble.code, trouble.message) : end;
+      // Only the event of a completed prompt has a place for the tokens that it cost.
+      const usage = told.type === 'completed' ? {} : usageOf(value);
+      if (Object.keys(usage).length > 0) queue.addUpdate({ kind: 'usage', usage });
+      void conclude(told);
     },
     (error: unknown) => {
       // An agent that we are ending cannot answer any more; one that ends instead of stopping is proven to have ended. Both are told then.
       const told = error instanceof AcpError && error.code === 'answer';
       if (reason !== undefined && !told) void force();
-      else void conclude(endOfError(error));
+      else void conclude(endOfError(error, reason));
     },
   );
   return run;

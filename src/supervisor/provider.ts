@@ -27,6 +27,8 @@ export interface Provider {
   readonly env: (session: ProviderSession) => Readonly<Record<string, string>>;
   /** A text that the agent takes as it is, and not as a command to itself. @default the text */
   readonly literal?: (text: string) => string;
+  /** Whether a model that the agent reports is the named one, in the agent's own form. @default the same text */
+  readonly isModel?: (reported: string, model: string) => boolean;
   /** Requests that reach the upstream, by `METHOD /path`. */
   readonly routes: Readonly<Record<string, ProviderRoute>>;
 }

@@ -8,13 +8,15 @@ import { instant } from '../harness/instant.js';
 import type { Instant } from '../harness/instant.js';
 import type { Settlement } from '../harness/prompts.js';
 import type { CreateSessionRequest, SessionDescriptor, SessionState } from '../harness/sessions.js';
-import { CodedError } from '../lib/errors.js';
 import { startAgent } from './agent.js';
-import type { Agent } from './agent.js';
+import type { Agent, AgentReports } from './agent.js';
 import type { SupervisorConfig } from './config.js';
+import { CreationError } from './creation-error.js';
+import type { CreationStage } from './creation-error.js';
 import type { Identities, SessionIdentity } from './identities.js';
 import { createJournal } from './journal.js';
 import type { Journal } from './journal.js';
+import type { Log } from './log.js';
 import { killAll } from './processes.js';
 import type { ProcessOwner } from './processes.js';
 import type { PromptRun } from './prompt.js';
@@ -77,23 +79,6 @@ export interface Session {
   };
 }
 
-/** What went wrong stays in the supervisor's log; whoever asked learns the stage. */
-export type CreationStage =
-  | 'path preparation'
-  | 'provider home preparation'
-  | 'provider proxy setup'
-  | 'ownership finalization'
-  | 'provider adapter initialization';
-
-export class CreationError extends CodedError<'stage'> {
-  readonly stage: CreationStage;
-
-  constructor(stage: CreationStage, cause: unknown) {
-    super('stage', { at: 'session', field: stage, found: cause instanceof Error ? cause.message : String(cause) }, { cause });
-    this.stage = stage;
-  }
-}
-
 export function newSession(order: CreateSessionRequest, configuration: AgentConfiguration, pool: Fence): Session {
   const { runtimeSessionUID = '', runtimeSessionGeneration = 0 } = order.metadata.fence;
   const now = instant(Date.now());
@@ -117,7 +102,7 @@ export function move(session: Session, to: SessionState): void {
 }
 
 /** Fills a new session until its agent waits for a prompt. Throws {@link CreationError}; what was begun is `closeSession`'s to end. */
-export async function openSession(session: Session, host: SessionHost): Promise<void> {
+export async function openSession(session: Session, host: SessionHost, log: Log): Promise<void> {
   const { order, fence, configuration } = session;
   const { runtimeSessionUID = '', runtimeSessionGeneration = 0 } = fence;
   const { config, provider } = host;
@@ -167,6 +152,10 @@ export async function openSession(session: Session, host: SessionHost): Promise<
         },
         maxMessage: config.limits.maxRequestBytes,
         initializeTimeout: host.timing.initialize,
+        model: configuration.model,
+        isModel: provider.isModel,
+        redact: route.redact,
+        reports: reportsOf(order.runtimeSessionID, log),
       },
       (child) => {
         session.owner = child.owner;
@@ -174,6 +163,18 @@ export async function openSession(session: Session, host: SessionHost): Promise<
       },
     ),
   );
+}
+
+/** Late updates are logged at 1, 10, 100 and so on, so that a flood costs a few lines. */
+function reportsOf(session: string, log: Log): AgentReports {
+  return {
+    skippedLine: (line) => {
+      log.info('line of the agent skipped', { session, line });
+    },
+    lateUpdate: (count) => {
+      if (/^10*$/.test(String(count))) log.info('updates without a prompt dropped', { session, count });
+    },
+  };
 }
 
 /** Ends everything of a session; `true` = proven that no process of it is left, and its files are gone. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RuntimePool } from '../../src/api/index.js';
+import { providerKinds } from '../../src/api/index.js';
 import { createMetrics } from '../../src/controller/metrics.js';
 import type { Metrics } from '../../src/controller/metrics.js';
 import { poolEffects } from '../../src/controller/pool/decision.js';
@@ -247,6 +248,22 @@ test('attempts are counted by outcome', async () => {
   expect(await samples(metrics, 'orka_task_attempts')).toEqual({
     'orka_task_attempts_total{outcome="Succeeded"}': 1,
     'orka_task_attempts_total{outcome="OutcomeUnknown"}': 1,
+  });
+});
+
+test('tokens are counted by agent runtime and kind, from zero, in series that no Task adds to', async () => {
+  const metrics = own();
+  const before = Object.keys(await samples(metrics, 'orka_task_tokens'));
+  expect(before).toHaveLength(providerKinds.length * 3);
+  metrics.tokensUsed('codex', { inputTokens: 100, outputTokens: 7, cachedInputTokens: 20 });
+  metrics.tokensUsed('codex', { outputTokens: 3 });
+  metrics.tokensUsed('opencode', {});
+  const after = await samples(metrics, 'orka_task_tokens');
+  expect(Object.keys(after)).toEqual(before);
+  expect(Object.fromEntries(Object.entries(after).filter(([, value]) => value > 0))).toEqual({
+    'orka_task_tokens_total{runtime="codex",kind="input"}': 100,
+    'orka_task_tokens_total{runtime="codex",kind="output"}': 10,
+    'orka_task_tokens_total{runtime="codex",kind="cached_input"}': 20,
   });
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { PromptEvent } from '../../src/harness/events.js';
 import { canonicalToolCallID } from '../../src/supervisor/updates.js';
+import { mostStrayLines } from '../../src/supervisor/stray-lines.js';
 import { answerLine, errorLine, playPrompt, secret, updateLine } from '../support/played-agent.js';
 
 const ended = answerLine({ stopReason: 'end_turn' });
@@ -257,11 +258,13 @@ const line = fc.oneof(
   },
 );
 const tokens = fc.record({ inputTokens: amount, outputTokens: amount, cachedReadTokens: amount }, { requiredKeys: [] });
+/** Lines that are no messages are skipped up to a bound. */
+const tooManyTimes = (text: string) => Array.from({ length: mostStrayLines + 1 }, () => text).join('\n');
 const answer = fc.oneof(
   { weight: 40, arbitrary: tokens.map((used) => answerLine({ stopReason: 'end_turn', usage: used })) },
   { weight: 1, arbitrary: said.map((stopReason) => answerLine({ stopReason })) },
   { weight: 1, arbitrary: fc.record({ code: said, message: said }).map(errorLine) },
-  { weight: 1, arbitrary: fc.constantFrom('no message', '[]', '{"jsonrpc":"1.0"}', '\u0000') },
+  { weight: 1, arbitrary: fc.constantFrom('no message', '[]', '{"jsonrpc":"1.0"}', '\u0000').map(tooManyTimes) },
 );
 
 const outputs = 10_000;

@@ -72,7 +72,13 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       const end = events.at(-1)!;
       expect(end).toMatchObject({
         type: 'completed',
-        payload: { result: { content: [{ type: 'text', text: 'ORKA_MARKER_OK' }], model: 'gpt-5.5' } },
+        payload: {
+          result: {
+            content: [{ type: 'text', text: 'ORKA_MARKER_OK' }],
+            model: 'gpt-5.5',
+            usage: { inputTokens: 100, outputTokens: 7, cachedInputTokens: 20 },
+          },
+        },
       });
       const inference = fixture.requests.filter((request) => request.path === '/v1/responses');
       expect(inference.map(({ authorization }) => authorization)).toEqual([`Bearer ${delivery.credentials.providerToken}`]);
@@ -138,6 +144,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       expect(calls.at(-1)?.status).toBe('completed');
       expect(JSON.stringify(calls)).toContain('ORKA_COMMAND_RAN');
       expect(events.at(-1)?.type).toBe('completed');
+      await takeDelta(it, fence, task, events.at(-1)!);
     } finally {
       await it.close();
     }
@@ -188,6 +195,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       const end = (await prompt(it, fence, task, '/status Do it')).at(-1)!;
       expect(end).toMatchObject({ type: 'completed', payload: { result: { content: [{ text: 'ORKA_MARKER_OK' }] } } });
       expect(it.fixture.requests.at(-1)?.body).toContain('/status Do it');
+      await takeDelta(it, fence, task, end);
     } finally {
       await it.close();
     }
@@ -209,6 +217,12 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
 
 function prompt({ client }: RealSupervisor, fence: Fence, task: TaskOrders, text = 'Do it'): Promise<readonly PromptEvent[]> {
   return runPrompt(client, fence, task, text);
+}
+
+/** A supervisor that stops waits for the delta of a completed prompt. */
+async function takeDelta({ client }: RealSupervisor, fence: Fence, task: TaskOrders, end: PromptEvent): Promise<void> {
+  const operation = task.operation('workspace-delta', fence, { prompt: true });
+  await client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, end));
 }
 
 /** Command lines of what a user runs. */

@@ -51,6 +51,7 @@ function expectNothingLeft(): void {
   expect(users.flatMap((uid) => processesOf({ uid }))).toEqual([]);
 }
 
+const rpcError = (code: number, message: string) => JSON.stringify({ jsonrpc: '2.0', id: 2, error: { code, message } });
 const nameOf = (order: string) => order.replaceAll(/[^\w]/g, '').slice(0, 40);
 
 /** What comes of each case, by its second member: some at a time, before the tests that look at them. */
@@ -77,12 +78,8 @@ describe('before there is a session', () => {
     ['aborts while its session is made', 'session/new:kill SIGABRT'],
     ['ends while its session is made, and leaves its pipes to a child', 'session/new:leave-pipes'],
     ['closes its output', 'initialize:close-stdout'],
-    ['says what is no message', 'initialize:garbage'],
-    ['says what is no text', 'initialize:binary'],
-    ['sends a batch', 'initialize:array'],
-    ['speaks another version of JSON-RPC', 'initialize:version'],
+    ['says more lines that are no messages than are skipped', 'initialize:garbage 101'],
     ['answers with a number', 'initialize:no-object'],
-    ['asks under an id of 200 000 nested lists', 'initialize:deep-id'],
     ['speaks another version of the protocol', 'initialize:raw {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":99}}'],
     ['gives its session no name', 'session/new:raw {"jsonrpc":"2.0","id":2,"result":{"sessionId":""}}'],
     ['writes one line that does not end', 'initialize:endless'],
@@ -97,7 +94,7 @@ describe('before there is a session', () => {
   const refused = atOnce(plans, failing, 2);
 
   test.each(plans)('an agent that %s makes no session, once and for all', async (_, plan) => {
-    expect(refused().get(plan)).toMatchObject(failed);
+    expect(refused().get(plan)).toMatchObject({ ...failed, message: expect.stringContaining(failed.message) });
     const task = taskOrders(nameOf(plan), it.runtime);
     const again = it.client.createSession(task.operation('another', it.fence), task.session);
     expect(await refusal(again)).toMatchObject({ status: 410, code: 'stale_fence' });
@@ -122,6 +119,74 @@ describe('before there is a session', () => {
     } finally {
       await short.close();
     }
+  });
+
+  test.each([
+    ['a line of text', 'initialize:garbage'],
+    ['as many lines of text as are skipped', 'initialize:garbage 100'],
+    ['what is no text', 'initialize:binary'],
+    ['a batch', 'initialize:array'],
+    ['an answer of another version of JSON-RPC', 'initialize:version'],
+    ['a request under an id of 200 000 nested lists', 'initialize:deep-id'],
+  ])('%s on the output of an agent is skipped, and the session works', async (_, plan) => {
+    const task = await it.session(nameOf(plan), plan);
+    const events = await it.run(task, 'say fine');
+    expect(textOf(events)).toBe('fine');
+    await finish(it, task, events);
+  });
+
+  test('one line too many ends the agent, and its first line is quoted', async () => {
+    const refused = await refusal(it.session('too-many-lines', 'start:garbage 101'));
+    expect(refused).toMatchObject({ message: expect.stringContaining('this is no message, 0') });
+  });
+
+  const another = (models: object) =>
+    `session/new:raw ${JSON.stringify({ jsonrpc: '2.0', id: 2, result: { sessionId: 's', ...models } })}`;
+  const forGood = [
+    [
+      'asks for a login by the code of ACP',
+      `session/new:raw ${rpcError(-32000, 'Authentication required')}`,
+      'Authentication required',
+    ],
+    ['asks for a login in words', `session/new:raw ${rpcError(-32603, 'Please log in first')}`, 'Please log in first'],
+    ['reports another model', another({ models: { currentModelId: 'gpt-4' } }), 'current model: found "gpt-4", allowed: gpt-5.5'],
+    [
+      'reports another model as an option',
+      another({ configOptions: [{ id: 'm', category: 'model', type: 'select', currentValue: 'gpt-4' }] }),
+      'current model: found "gpt-4", allowed: gpt-5.5',
+    ],
+  ] as const;
+
+  test('an agent that says it cannot serve its session is refused for good, in its words, and the instance stays', async () => {
+    const own = await scriptedSupervisor();
+    try {
+      for (const [what, plan, says] of forGood) {
+        const task = own.session(what.replaceAll(' ', '-'), plan);
+        await expect(task).rejects.toMatchObject({
+          response: { code: 'session_poisoned', retryable: false, message: expect.stringContaining(says) },
+        });
+      }
+      expect(await own.status()).toMatchObject({ lifecycle: 'ready', drain: { requested: false } });
+      expect(textOf(await own.run(await own.session('after-all'), 'say fine'))).toBe('fine');
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('an agent that reports the model of its Agent, or none, is accepted', async () => {
+    for (const models of [
+      { models: { currentModelId: 'gpt-5.5' } },
+      { models: null, configOptions: [null, { category: 'mode' }] },
+    ]) {
+      const task = await it.session(`model-${JSON.stringify(models).length}`, another(models));
+      await finish(it, task, await it.run(task, 'say fine'));
+    }
+  });
+
+  test('an error that tells the credential of the session is logged without it', async () => {
+    const plan = 'session/new:refuse-with-secret';
+    await expect(it.session('secret-creation', plan)).rejects.toThrow('creation failed');
+    expect(it.log()).toContain('the key [redacted] was refused');
   });
 
   test('nothing of that concerns anybody else', () => expectServing('after-creation'));
@@ -153,9 +218,7 @@ describe('with a prompt', () => {
     ['dies of a fault', 'kill SIGSEGV', 'ended by SIGSEGV'],
     ['ends and leaves its pipes to a child', 'leave-pipes', 'exit code 3'],
     ['closes its output and stays', 'close-stdout', 'pipes'],
-    ['says what is no text', 'binary', 'JSON-RPC'],
-    ['sends a batch', 'array', 'JSON-RPC'],
-    ['asks under an id of 200 000 nested lists', 'deep-id', 'JSON-RPC'],
+    ['says more lines that are no messages than are skipped', 'garbage 101', 'this is no message, 0'],
     ['writes one line that does not end', 'endless', 'lines that end'],
     ['asks without reading its answers', 'endless-questions', 'reads'],
   ] as const;
@@ -169,6 +232,49 @@ describe('with a prompt', () => {
 
   test('nothing of them is left', () => {
     expectNothingLeft();
+  });
+
+  test.each(['binary', 'array', 'deep-id', 'version', 'garbage 100', 'raw {"jsonrpc":"2.0","id":3}'])(
+    'an agent that writes %s into a prompt is not stopped by it, and it is no answer',
+    async (order) => {
+      const task = await it.session(`stray-${nameOf(order)}`);
+      const events = await it.run(task, order);
+      expect(events.at(-1)).toMatchObject({
+        type: 'completed',
+        payload: { result: { usage: { inputTokens: 3 } } },
+      });
+      await finish(it, task, events);
+    },
+  );
+
+  test('lines that are no messages are logged, redacted and cut, and are in no answer', async () => {
+    const task = await it.session('log-lines', 'never:mute');
+    const events = await it.run(task, 'log-lines');
+    expect(textOf(events)).toBe('after the lines');
+    const logged = it
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('line of the agent skipped') && line.includes(task.runtimeSessionID))
+      .map((line) => (JSON.parse(line) as { readonly line: string }).line);
+    expect(logged).toEqual([
+      'Welcome to the agent, [redacted]',
+      '42',
+      expect.stringMatching(/^\{"id":3,"level":"info"\}$/),
+      '{"jsonrpc":"2.0","id":3}',
+      expect.stringMatching(/^(long )+.*…$/),
+    ]);
+    expect(Buffer.byteLength(logged.at(-1)!)).toBeLessThanOrEqual(200);
+    await finish(it, task, events);
+  });
+
+  test('what an agent says after its turn is in no answer, is counted, and the next prompt is clean', async () => {
+    const task = await it.session('says-after');
+    const events = await it.run(task, 'say-after LATE');
+    expect(textOf(events)).not.toContain('LATE');
+    expect(JSON.stringify(events)).not.toContain('LATE');
+    await takeDelta(it, task, events);
+    await eventually(() => it.log().split('updates without a prompt dropped').length === 2);
+    await it.client.deleteSession(task.operation('ds', it.fence), task.runtimeSessionID, 'test');
   });
 
   test.each([

@@ -73,6 +73,7 @@ suite(`a real supervisor with a real OpenCode${reason === undefined ? '' : ` (sk
       for (const environment of environments) expect(environment).not.toContain(secret);
     const events = await prompt(task, '/init Do it');
     expect(textOf(events)).toBe('ORKA_MARKER_OK');
+    expect(events.at(-1)).toMatchObject({ payload: { result: { usage: { inputTokens: 3, outputTokens: 4 } } } });
     expect(inference().map(({ authorization }) => authorization)).toEqual([`Bearer ${it.delivery.credentials.providerToken}`]);
     const body = JSON.parse(inference()[0]?.body ?? '{}') as {
       model: string;

@@ -224,7 +224,7 @@ describe('one prompt', () => {
 
   test.each([
     ['an agent that exits', 'exit', 'outcome_unknown', 'settlement_unproven'],
-    ['an agent that says what is no message', 'garbage', 'outcome_unknown', 'settlement_unproven'],
+    ['an agent that says too many lines that are no messages', 'garbage 101', 'outcome_unknown', 'settlement_unproven'],
     ['an agent that tells an error', 'error broken', 'failed', 'agent_error'],
     ['a refusal', 'stop refusal', 'failed', 'refusal'],
     ['too many tokens', 'stop max_tokens', 'failed', 'token_limit'],
@@ -283,6 +283,17 @@ describe('cancelling', () => {
     await gone(it, task);
     const late = await cancel(task, it, 'cancel-late');
     expect(late.settlement).toEqual(answer.settlement);
+  });
+
+  test('a prompt whose agent answers the cancellation with an error is cancelled, and the instance stays', async () => {
+    const task = await it.session('cancel-error');
+    const events = collect(await it.start(task, 'error-on-cancel -32800'));
+    const answer = await cancel(task);
+    expect(answer).toMatchObject({ barrierState: 'settled', settlementProven: true, settlement: { outcome: 'cancelled' } });
+    expect((await events).at(-1)).toMatchObject({ type: 'cancelled', payload: { reason: 'task_timeout' } });
+    await gone(it, task);
+    const { lifecycle, drain } = await it.status();
+    expect([lifecycle, drain.requested]).toEqual(['ready', false]);
   });
 
   test('a prompt whose agent stops at once leaves none of its processes when it is answered', async () => {

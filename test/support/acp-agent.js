@@ -13,6 +13,8 @@ const never = () => new Promise(() => undefined);
 
 /** @type {number | undefined} */
 let running;
+/** JSON-RPC error code that answers a cancelled prompt. @type {number | undefined} */
+let cancelAnswer;
 /** @type {(result: unknown) => void} */
 let answered = () => undefined;
 
@@ -46,6 +48,10 @@ async function endlessly(/** @type {import('node:stream').Writable} */ stream, /
 const line = (/** @type {object} */ message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
 const updateLine = (/** @type {object} */ content) =>
   line({ method: 'session/update', params: { sessionId: 's', update: content } });
+const chunk = (/** @type {string} */ said) => ({
+  sessionUpdate: 'agent_message_chunk',
+  content: { type: 'text', text: said },
+});
 const text = (/** @type {string} */ value) => ({ type: 'content', content: { type: 'text', text: value } });
 const shell = (/** @type {string} */ script, /** @type {object} */ options = {}) =>
   spawn('/bin/sh', ['-c', script], { detached: true, stdio: 'ignore', ...options }).unref();
@@ -104,7 +110,15 @@ const verbs = {
   },
 
   // Things that are no messages, or none of this protocol.
-  garbage: () => process.stdout.write('this is no message\n'),
+  garbage: (count) => {
+    for (let i = 0; i < Number(count || 1); i++) process.stdout.write(`this is no message, ${i}\n`);
+  },
+  'log-lines': () => {
+    process.stdout.write(`Welcome to the agent, ${process.env['TEST_CREDENTIAL'] ?? ''}\n\n \r\n42\n`);
+    process.stdout.write(`{"id":${running ?? 1},"level":"info"}\n{"jsonrpc":"2.0","id":${running ?? 1}}\n`);
+    process.stdout.write(`${'long '.repeat(1000)}\n`);
+    say('after the lines');
+  },
   binary: () => process.stdout.write(Buffer.concat([Buffer.alloc(70_000, 0xff), Buffer.from('\n')])),
   array: () => process.stdout.write('[]\n'),
   version: () => process.stdout.write(`{"id":${running ?? 1},"result":{}}\n`),
@@ -224,6 +238,21 @@ const verbs = {
     send({ id: running, error: { code: -32603, message: `the key ${process.env['TEST_CREDENTIAL'] ?? ''} was refused` } });
     return never();
   },
+  'error-on-cancel': (code) => {
+    cancelAnswer = Number(code);
+    return never();
+  },
+  'say-after': (said) => {
+    const result = { stopReason: 'end_turn', usage: {} };
+    process.stdout.write(`${line({ id: running, result })}${updateLine(chunk(said))}${updateLine(chunk(said))}`);
+    setTimeout(() => say(said), 50);
+    running = undefined;
+    return never();
+  },
+  'refuse-with-secret': () => {
+    send({ id: 2, error: { code: -32603, message: `the key ${process.env['TEST_CREDENTIAL'] ?? ''} was refused` } });
+    return never();
+  },
   stop: (reason) => {
     end(reason);
     return never();
@@ -264,7 +293,9 @@ createInterface({ input: process.stdin }).on('line', async (received) => {
   else if (message.method === 'authenticate') send({ id: message.id, result: {} });
   else if (message.method === 'session/new') send({ id: message.id, result: { sessionId: 's' } });
   else if (message.method === 'session/cancel') {
-    if (running !== undefined) end('cancelled');
+    if (running !== undefined && cancelAnswer !== undefined)
+      send({ id: running, error: { code: cancelAnswer, message: 'Request cancelled' } });
+    else if (running !== undefined) end('cancelled');
   } else if (message.method === 'session/prompt') {
     running = message.id;
     void act(message.params.prompt[0].text);

@@ -166,11 +166,11 @@ function beginStream(response: ServerResponse, item: object): Send {
 
 function endStream(response: ServerResponse, event: Send, item: object): void {
   const usage = {
-    input_tokens: 1,
-    output_tokens: 1,
-    total_tokens: 2,
-    input_tokens_details: { cached_tokens: 0 },
-    output_tokens_details: { reasoning_tokens: 0 },
+    input_tokens: 120,
+    output_tokens: 7,
+    total_tokens: 127,
+    input_tokens_details: { cached_tokens: 20 },
+    output_tokens_details: { reasoning_tokens: 2 },
   };
   event('response.output_item.done', { output_index: 0, item });
   event('response.completed', { response: { id: 'resp_1', usage } });

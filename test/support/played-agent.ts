@@ -37,6 +37,10 @@ export interface PlayedPrompt {
   readonly events: readonly PromptEvent[];
   readonly bytes: string;
   readonly session: Session;
+  /** Lines that were skipped. */
+  readonly skipped: readonly string[];
+  /** Updates without a prompt. */
+  readonly late: number;
 }
 
 /** Collects what a prompt answers; its reader is fast. */
@@ -62,12 +66,19 @@ interface PlayOptions {
   readonly owner?: ProcessOwner;
   /** Told once the prompt runs. */
   readonly started?: (run: PromptRun) => void;
+  /** How it answers a cancellation. @default - it has stopped */
+  readonly cancelAnswer?: string;
 }
 
 /** `lines`: what the agent writes after it was given the prompt, one message a line. Asked to cancel, it stops. */
 export async function playPrompt(
   lines: readonly string[],
-  { limits = {}, owner = { sid: -1 }, started = () => undefined }: PlayOptions = {},
+  {
+    limits = {},
+    owner = { sid: -1 },
+    started = () => undefined,
+    cancelAnswer = answerLine({ stopReason: 'cancelled' }),
+  }: PlayOptions = {},
 ): Promise<PlayedPrompt> {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   let prompted = 0;
@@ -78,7 +89,7 @@ export async function playPrompt(
       const greetings: Record<string, object> = { initialize: { protocolVersion: 1 }, 'session/new': { sessionId: 's' } };
       if (method === 'session/prompt') prompted = id ?? 0;
       if (method === 'session/prompt') for (const line of lines) write(line);
-      else if (method === 'session/cancel') write(answerLine({ stopReason: 'cancelled' }));
+      else if (method === 'session/cancel') write(cancelAnswer);
       else if (method in greetings) stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result: greetings[method] })}\n`);
     }
   });
@@ -93,11 +104,21 @@ export async function playPrompt(
   const { metadata } = sealRequest(operation, members);
   const session = newSession({ protocol, metadata, ...task.session }, made.configuration, pool);
   move(session, 'idle');
+  const skipped: string[] = [];
+  let late = 0;
   const greeting = {
     session: { runtimeSessionID: task.runtimeSessionID, generation: 1, profileDigest: made.profileDigest },
     cwd: '/',
     maxMessage: 2 * 1024 * 1024,
     initializeTimeout: 10_000,
+    model: made.configuration.model,
+    redact,
+    reports: {
+      skippedLine: (line: string) => void skipped.push(line),
+      lateUpdate: (count: number) => {
+        late = count;
+      },
+    },
   };
   const peer = { stdin, stdout, exited: new Promise<string>(() => undefined) };
   const agent = await connectAgent(peer, owner, greeting);
@@ -137,7 +158,7 @@ export async function playPrompt(
   const events: PromptEvent[] = [];
   for await (const event of readEvents(chunks(), expected, all)) events.push(event);
   stdout.end();
-  return { events, bytes: Buffer.concat(answer.parts).toString(), session };
+  return { events, bytes: Buffer.concat(answer.parts).toString(), session, skipped, late };
 }
 
 /** The line of one `session/update`. */

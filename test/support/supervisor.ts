@@ -43,6 +43,8 @@ export interface ScriptedSupervisor {
   readonly baseDir: string;
   /** A Task whose session exists. `misbehave`: what its agent does before a prompt, see `acp-agent.js`. */
   readonly session: (taskUID: string, misbehave?: string) => Promise<TaskOrders>;
+  /** What the agent of a Task's session does before a prompt, see `acp-agent.js`. */
+  readonly misbehave: (taskUID: string, plan: string) => void;
   /** User of the session that was made last. */
   readonly latestUid: () => number;
   /** User of the first. */
@@ -129,6 +131,10 @@ export async function scriptedSupervisor(
   const url = `http://${host}:${supervisor.port}`;
   const client = createHarnessClient({ baseUrl: url, credentials: testCredentials });
 
+  const misbehave = (taskUID: string, plan: string) => {
+    misbehaviours.set(sha256Hex(`${taskOrders(taskUID, made).sessionUID}:1`), plan);
+  };
+
   const start = (
     task: TaskOrders,
     text: string,
@@ -158,9 +164,10 @@ export async function scriptedSupervisor(
       client.status({ runtimeProfileDigest: config.profileDigest, runtimeInstanceID: config.fence.runtimeInstanceID }),
     folders: () => readdirSync(baseDir).filter((name) => name.startsWith('session-')),
     baseDir,
-    session: async (taskUID, misbehave) => {
+    misbehave,
+    session: async (taskUID, plan) => {
       const task = taskOrders(taskUID, made);
-      if (misbehave !== undefined) misbehaviours.set(sha256Hex(`${task.sessionUID}:1`), misbehave);
+      if (plan !== undefined) misbehave(taskUID, plan);
       await client.createSession(task.operation('create-session', config.fence), task.session);
       return task;
     },

@@ -1,4 +1,4 @@
-import type { Agent } from '../../api/index.js';
+import type { Agent, TokenUsage } from '../../api/index.js';
 import type { Refusal } from '../../domain/admission/admit.js';
 import type { Plan } from '../../domain/plan.js';
 
@@ -7,6 +7,8 @@ export interface Ending {
   readonly state: 'Failed' | 'Cancelled' | 'OutcomeUnknown';
   readonly reason: string;
   readonly message: string;
+  /** Tokens that its prompt cost, as far as they were reported. */
+  readonly usage?: TokenUsage | undefined;
 }
 
 /** Why a Task waits, as its events say it. `AtCapacity` is the execution's reason too. */

@@ -1,3 +1,4 @@
+import type { TokenUsage } from '../../api/index.js';
 import { isTerminal } from '../../harness/events.js';
 import type { PromptStream } from '../../harness/client.js';
 import type { PromptEvent } from '../../harness/events.js';
@@ -7,6 +8,7 @@ import type { Ending } from './decision.js';
 import { Guard } from './guard.js';
 import { endingOf, longestResult, settle } from './settling.js';
 import { moved } from './status.js';
+import { tokensOf } from './usage.js';
 import { textOf } from './words.js';
 
 /** Reads the events to the end, keeps the lease, and ends the prompt when nobody wants it any more or its time is over. */
@@ -16,7 +18,7 @@ export async function follow(attempt: Submitted, port: AttemptPort, stream: Prom
   const began = clock.elapsed();
   const over = new AbortController();
   let writing = Promise.resolve();
-  let heard: Heard = { spoken: '', last: undefined };
+  let heard: Heard = { spoken: '', last: undefined, usage: undefined };
   watch.start();
   try {
     heard = await listen(stream, {
@@ -35,19 +37,21 @@ export async function follow(attempt: Submitted, port: AttemptPort, stream: Prom
     await writing;
   }
   if (signal.aborted) throw new Error('the controller is stopping');
-  const { last, spoken, broken = 'the stream ended without a terminal event' } = heard;
+  const { last, broken = 'the stream ended without a terminal event' } = heard;
   if (!last || !isTerminal(last)) {
     await settleLost(attempt, port, watch, broken);
     return;
   }
   port.passed('running', clock.elapsed() - began);
-  await settle(attempt, port, last, spoken, watch);
+  await settle(attempt, port, last, heard, watch);
 }
 
 /** What was heard of a prompt. */
 interface Heard {
   readonly spoken: string;
   readonly last: PromptEvent | undefined;
+  /** Tokens that its updates reported. */
+  readonly usage: TokenUsage | undefined;
   /** Why the stream broke. */
   readonly broken?: string;
 }
@@ -55,13 +59,17 @@ interface Heard {
 async function listen(stream: PromptStream, on: { readonly accepted: () => void; readonly asks: () => void }): Promise<Heard> {
   const spoken = transcript(longestResult);
   let last: PromptEvent | undefined;
+  let usage: TokenUsage | undefined;
   for await (const event of stream.events) {
     last = event;
     if (event.type === 'accepted') on.accepted();
-    if (event.type === 'update') spoken.add(event.payload.assistantMessage?.text ?? '');
+    if (event.type === 'update') {
+      spoken.add(event.payload.assistantMessage?.text ?? '');
+      usage = tokensOf(event.payload.usage) ?? usage;
+    }
     if (event.type === 'permission_requested') on.asks();
   }
-  return { spoken: spoken.text(), last };
+  return { spoken: spoken.text(), last, usage };
 }
 
 /**

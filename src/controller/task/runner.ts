@@ -1,5 +1,5 @@
 import { executionOutcomes } from '../../api/index.js';
-import type { ActiveInstance, RuntimePool, Task } from '../../api/index.js';
+import type { ActiveInstance, ProviderKind, RuntimePool, Task } from '../../api/index.js';
 import type { HarnessClient } from '../../harness/client.js';
 import { instant } from '../../harness/instant.js';
 import type { Settlement } from '../../harness/prompts.js';
@@ -39,7 +39,7 @@ export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSess
   readonly onStep: (step: AttemptStep, phase: 'begins' | 'performed') => void;
   /** Whether this process leads at this very moment. */
   readonly leads: () => boolean;
-  readonly metrics: Pick<Metrics, 'attemptEnded' | 'attemptPassed'>;
+  readonly metrics: Pick<Metrics, 'attemptEnded' | 'attemptPassed' | 'tokensUsed'>;
   /** Aborted when this process must not write any more. */
   readonly signal: AbortSignal;
 }
@@ -129,7 +129,7 @@ export function createRunner(options: RunnerOptions): Runner {
       // A supervisor begins no generation twice.
       if (result.session !== 'none') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
       const task = result.outcome === 'settled' ? latest(options, o.task) : undefined;
-      if (task) told(task);
+      if (task) told(task, run.thawed.plan.profile.providerKind);
       const session = await tidied(o.task, client, orders, instance, result);
       if (session === 'open') memory.abandoned = { runtimeInstanceID, generation: orders.sessionGeneration };
       return { ...result, session };
@@ -169,11 +169,12 @@ export function createRunner(options: RunnerOptions): Runner {
     if (!signal.aborted) options.onError(key, error);
   }
 
-  function told(task: Task): void {
+  function told(task: Task, runtime: ProviderKind): void {
     const { phase, message, execution, delivery } = task.status ?? {};
     const { outcome } = execution ?? {};
     if (outcome === undefined) return;
     options.metrics.attemptEnded(outcome);
+    options.metrics.tokensUsed(runtime, execution?.usage ?? {});
     const why = execution?.reason ?? delivery?.reason ?? delivery?.state ?? outcome;
     if (phase === 'Succeeded') tell(options, task, 'Normal', 'TaskSucceeded', 'Settle', 'the agent answered');
     else tell(options, task, 'Warning', why, 'Settle', message ?? outcome);

@@ -1,3 +1,4 @@
+import type { TokenUsage } from '../../api/index.js';
 import type { WorkspaceDelta } from '../../harness/deltas.js';
 import { HarnessError } from '../../harness/errors.js';
 import type { PromptEvent } from '../../harness/events.js';
@@ -14,6 +15,7 @@ import { answerOf } from './result.js';
 import type { Receipt } from './result.js';
 import { moved, succeeded, undelivered } from './status.js';
 import type { Undelivered } from './status.js';
+import { tokensOf } from './usage.js';
 import { neutral, textOf } from './words.js';
 
 /** Bytes. */
@@ -28,26 +30,26 @@ export async function settle(
   attempt: Submitted,
   port: AttemptPort,
   event: PromptEvent,
-  spoken: string,
+  { spoken, usage }: { readonly spoken: string; readonly usage: TokenUsage | undefined },
   { gaveUp, proven }: { readonly gaveUp: CancelReason | undefined; readonly proven: Settlement | undefined },
 ): Promise<void> {
   const unknown = (reason: string, message: string): Ending => ({ state: 'OutcomeUnknown', reason, message: neutral(message) });
   switch (event.type) {
     case 'completed':
-      return settleCompleted(attempt, port, event, spoken);
+      return settleCompleted(attempt, port, event, { spoken, usage: tokensOf(event.payload.result.usage) ?? usage });
     case 'failed': {
       const { code, message } = event.payload;
       const ending = { state: 'Failed', reason: 'PromptFailed', message: neutral(`${code}: ${message}`) } as const;
-      return end(attempt, port, ending, afterSubmission);
+      return end(attempt, port, { ...ending, usage }, afterSubmission);
     }
     case 'cancelled': {
       const { stopReason, reason } = event.payload;
-      return end(attempt, port, cancellation(gaveUp, neutral(reason ?? stopReason)), afterSubmission);
+      return end(attempt, port, { ...cancellation(gaveUp, neutral(reason ?? stopReason)), usage }, afterSubmission);
     }
     case 'outcome_unknown': {
       const { code, message } = event.payload;
       const ending = endingOf(proven, gaveUp, neutral(`${code}: ${message}`));
-      return end(attempt, port, ending ?? unknown('RuntimeLost', `${code}: ${message}`), afterSubmission);
+      return end(attempt, port, { ...(ending ?? unknown('RuntimeLost', `${code}: ${message}`)), usage }, afterSubmission);
     }
     default:
       return end(attempt, port, unknown('MissingTerminal', 'the stream has no end'), afterSubmission);
@@ -59,7 +61,7 @@ async function settleCompleted(
   attempt: Submitted,
   port: AttemptPort,
   event: Extract<PromptEvent, { readonly type: 'completed' }>,
-  spoken: string,
+  { spoken, usage }: { readonly spoken: string; readonly usage: TokenUsage | undefined },
 ): Promise<void> {
   const { orders, clock, task, instance } = attempt;
   const began = clock.elapsed();
@@ -82,13 +84,13 @@ async function settleCompleted(
   const text = cutBytes(answerOf(event, spoken), longestResult, '...<truncated>');
   const failure = await port.step('store-result', () => keepAnswer(attempt, port, text, receipt));
   if (failure) {
-    await end(attempt, port, failure, afterSubmission);
+    await end(attempt, port, { ...failure, usage }, afterSubmission);
     return;
   }
   await port.step('write-settling', () =>
     insist(attempt, port, () =>
       port.advance(afterSubmission, (now) => ({
-        ...moved(now, 'Finalizing', { state: 'Settling' }, clock.now()),
+        ...moved(now, 'Finalizing', { state: 'Settling', ...(usage ? { usage } : {}) }, clock.now()),
         delivery: { state: 'Validating', outcome: 'Validating' },
       })),
     ),

@@ -43,9 +43,10 @@ function workspaceOf(
 const phases = { Succeeded: 'Succeeded', Failed: 'Failed', Cancelled: 'Cancelled', OutcomeUnknown: 'Failed' } as const;
 
 /** The status of a Task that ended other than well. */
-export function ended(task: Task, { state, reason, message }: Ending, now: number): TaskStatus {
+export function ended(task: Task, { state, reason, message, usage }: Ending, now: number): TaskStatus {
   const text = cut(message);
-  const status = moved(task, phases[state], { state, outcome: state, reason, message: text }, now);
+  const change = { state, outcome: state, reason, message: text, ...(usage ? { usage } : {}) };
+  const status = moved(task, phases[state], change, now);
   return completed(
     { ...status, message: text, delivery: status.delivery ?? { state: 'NotRequested', outcome: 'NotRequested' } },
     task.status?.execution?.attempt ?? 1,

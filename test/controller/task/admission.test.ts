@@ -156,7 +156,7 @@ async function controlled({ task, agent, flags }: Row) {
     onError: () => undefined,
     onStep: () => undefined,
     leads: () => true,
-    metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined },
+    metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined, tokensUsed: () => undefined },
     signal: new AbortController().signal,
   });
   const { namespace = '', name } = task.metadata;

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Task } from '../../../src/api/index.js';
-import { taskKind, validateUpdate } from '../../../src/api/index.js';
+import { mostTokens, taskKind, validateUpdate } from '../../../src/api/index.js';
 import { runAttempt } from '../../../src/controller/task/attempt.js';
 import { attemptSteps } from '../../../src/controller/task/attempt-port.js';
 import type { AttemptPort, AttemptResult, AttemptStep } from '../../../src/controller/task/attempt-port.js';
 import { ordersOf } from '../../../src/controller/task/orders.js';
 import type { Receipt } from '../../../src/controller/task/result.js';
+import type { PromptEvent } from '../../../src/harness/events.js';
 import { digestOfSettlement } from '../../../src/harness/prompts.js';
 import { at, boundTask, created, instanceOf, poolOf } from '../../support/controlled-task.js';
 import type { Bound } from '../../support/controlled-task.js';
@@ -574,6 +575,51 @@ describe('a prompt that ends as', () => {
     expect(it.stored).toEqual([]);
     expect(it.problems).toEqual([]);
   });
+});
+
+describe('tokens that an agent reports', () => {
+  const used = (usage: object) => ({ kind: 'usage', usage });
+  const completed = (usage: object) => {
+    const { events } = attempt().harness;
+    const { payload, ...event } = events.completedWith('OK') as Extract<PromptEvent, { readonly type: 'completed' }>;
+    return { ...event, payload: { ...payload, result: { ...payload.result, usage } } };
+  };
+  const usageOf = async (end: PromptEvent | 'failed' | 'cancelled' | 'unknown', ...updates: readonly object[]) => {
+    const it = attempt();
+    const { events } = it.harness;
+    const told = updates.map((payload) => ({ ...events.update(''), payload }) as PromptEvent);
+    it.harness.say(events.accepted, ...told, typeof end === 'string' ? events[end] : end);
+    it.harness.end();
+    await it.begin();
+    expect(it.problems).toEqual([]);
+    return it.execution()?.usage;
+  };
+
+  test('for a prompt that was completed are on its Task', async () => {
+    const usage = { inputTokens: 100, outputTokens: 7, cachedInputTokens: 20 };
+    expect(await usageOf(completed(usage))).toEqual(usage);
+  });
+
+  test.each(['failed', 'cancelled', 'unknown'] as const)('before a prompt ended as %s are on its Task', async (end) => {
+    const context = used({ contextWindowUsed: 5, contextWindowSize: 10 });
+    expect(await usageOf(end, used({ inputTokens: 1 }), used({ inputTokens: 2, outputTokens: 3 }), context)).toEqual({
+      inputTokens: 2,
+      outputTokens: 3,
+    });
+  });
+
+  test('are there only where they were reported', async () => {
+    expect(await usageOf(completed({}))).toBeUndefined();
+    expect(await usageOf('failed')).toBeUndefined();
+    expect(await usageOf(completed({ outputTokens: 0 }))).toEqual({ outputTokens: 0 });
+  });
+
+  test.each([mostTokens + 1, Number.MAX_SAFE_INTEGER, -1, 0.5, Infinity, '7', null])(
+    'that no prompt can cost are left out, and the answer stays: %p',
+    async (count) => {
+      expect(await usageOf(completed({ inputTokens: count, outputTokens: mostTokens }))).toEqual({ outputTokens: mostTokens });
+    },
+  );
 });
 
 describe('a stream that breaks', () => {

@@ -87,7 +87,7 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
     lookAgain: () => undefined,
     again: (key) => queue.add(key),
     onError: () => undefined,
-    metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined },
+    metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined, tokensUsed: () => undefined },
     maxTasksPerNamespace: limit,
     pauseOf: () => pausedBy,
     signal: stop.signal,

@@ -78,6 +78,8 @@ interface Controlled {
   readonly errors: unknown[];
   readonly problems: unknown[];
   readonly outcomes: string[];
+  /** Runtime and tokens of each attempt that ended. */
+  readonly tokens: unknown[];
   readonly stop: AbortController;
   readonly task: () => Task | undefined;
   readonly pool: () => RuntimePool | undefined;
@@ -102,6 +104,7 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
   const events: KubeEvent[] = [];
   const errors: unknown[] = [];
   const outcomes: string[] = [];
+  const tokens: unknown[] = [];
   const stop = new AbortController();
   const options: TaskReconcilerOptions = {
     client,
@@ -124,7 +127,11 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     lookAgain: () => undefined,
     again: () => undefined,
     onError: (_, error) => errors.push(error),
-    metrics: { attemptEnded: (outcome) => outcomes.push(outcome), attemptPassed: () => undefined },
+    metrics: {
+      attemptEnded: (outcome) => outcomes.push(outcome),
+      attemptPassed: () => undefined,
+      tokensUsed: (...used) => tokens.push(used),
+    },
     signal: stop.signal,
     ...change,
   };
@@ -138,6 +145,7 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     errors,
     problems,
     outcomes,
+    tokens,
     stop,
     task,
     pool: () => [...client.stored.values()].find(({ kind }) => kind === 'RuntimePool') as unknown as RuntimePool | undefined,
@@ -199,9 +207,9 @@ function serve({ client, pool }: Controlled): void {
 }
 
 /** A Task whose pool serves, with nothing begun. */
-async function queued(prompt: string, it = controlled(), timeout = '10m'): Promise<Controlled> {
+async function queued(prompt: string, it = controlled(), timeout = '10m', taskUid = uid()): Promise<Controlled> {
   it.client.put(coder);
-  it.client.put(newTask({ prompt, timeout }, { uid: uid(), creationTimestamp: just() }));
+  it.client.put(newTask({ prompt, timeout }, { uid: taskUid, creationTimestamp: just() }));
   await it.run();
   serve(it);
   return it;
@@ -273,8 +281,12 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     expect(it.task()?.status).toMatchObject({
       phase: 'Succeeded',
       delivery: { state: 'ReadValidated' },
-      execution: { runtimeSessionCleanupDigest: expect.stringMatching(/^sha256:/) },
+      execution: {
+        usage: { inputTokens: 3, outputTokens: 4 },
+        runtimeSessionCleanupDigest: expect.stringMatching(/^sha256:/),
+      },
     });
+    expect(it.tokens).toEqual([['codex', { inputTokens: 3, outputTokens: 4 }]]);
     expect(it.pool()?.status?.capacity?.reservations ?? []).toEqual([]);
     expect((await status()).sessions ?? []).toEqual([]);
     expect([it.problems, it.errors, it.outcomes]).toEqual([[], [], ['Succeeded']]);
@@ -294,6 +306,34 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     await it.until('Failed');
     await it.reconciler.idle();
     expect(it.task()?.status?.execution).toMatchObject({ reason: 'PromptFailed' });
+  });
+
+  test('whose agent stops early has failed, and its tokens are on record', async () => {
+    const it = await queued('stop max_tokens');
+    await it.until('Failed');
+    await it.reconciler.idle();
+    expect(it.task()?.status?.execution).toMatchObject({ usage: { inputTokens: 3, outputTokens: 4 } });
+    expect(it.tokens).toEqual([['codex', { inputTokens: 3, outputTokens: 4 }]]);
+  });
+
+  test.each([
+    ['wants a login', '"error":{"code":-32000,"message":"Authentication required"}', 'authentication required'],
+    ['runs another model', '"result":{"sessionId":"s","models":{"currentModelId":"gpt-4"}}', 'current model'],
+  ])('whose agent %s fails once, in those words, on the pool that it has', async (_, answer, says) => {
+    const taskUid = uid();
+    supervisor.misbehave(taskUid, `session/new:raw {"jsonrpc":"2.0","id":2,${answer}}`);
+    const it = await queued('say OK', controlled(), '10m', taskUid);
+    await it.until('Failed');
+    await it.reconciler.idle();
+    expect(it.task()?.status).toMatchObject({
+      phase: 'Failed',
+      message: expect.stringContaining(says),
+      execution: { reason: 'RuntimeSessionStartFailed', runtimeSessionGeneration: 1 },
+    });
+    await it.run();
+    expect(it.outcomes).toEqual(['Failed']);
+    expect([...it.client.stored.values()].filter(({ kind }) => kind === 'RuntimePool')).toHaveLength(1);
+    expect((await status()).lifecycle).toBe('ready');
   });
 
   test('that its instance takes no prompt of says so, and has the instance looked at: it may be unhealthy', async () => {
