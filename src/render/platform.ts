@@ -41,13 +41,20 @@ const PlatformSchema = object({
     image: pinnedImage,
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
     api: optional(object({ port: optional(int32({ minimum: 1, maximum: 65535 })) })),
+    addresses: classMembers.network.properties.controller.properties.addresses,
     idlePoolTtl: optional(duration),
     maxTasksPerNamespace: optional(int32({ minimum: 1, maximum: 999_999 })),
     paused: optional(flag()),
     defaultProvider: optional(choice(['agent-sandbox'])),
     gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
   }),
-  dns: optional(object({ namespace: optional(dnsLabel), podLabels: optional(withOptions(selectorLabels, {})) })),
+  dns: optional(
+    object({
+      namespace: optional(dnsLabel),
+      podLabels: optional(withOptions(selectorLabels, {})),
+      addresses: classMembers.network.properties.dns.properties.addresses,
+    }),
+  ),
   classes: map(ClassSchema),
 });
 
@@ -108,8 +115,13 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
       namespace: namespaces.controller,
       apiUrl: `http://${apiServiceName}.${namespaces.controller}.svc:${apiPort}`,
       apiPort,
+      ...addressesOf(controller),
     },
-    dns: { namespace: dns?.namespace ?? 'kube-system', podLabels: dns?.podLabels ?? { 'k8s-app': 'kube-dns' } },
+    dns: {
+      namespace: dns?.namespace ?? 'kube-system',
+      podLabels: dns?.podLabels ?? { 'k8s-app': 'kube-dns' },
+      ...addressesOf(dns),
+    },
   };
   return {
     namespaces,
@@ -134,6 +146,12 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
         alsoApprove: alsoApprove ?? [],
       })),
   };
+}
+
+/** The key is left out where nothing is given, so that digests of classes without it stay. */
+function addressesOf(...givers: readonly ({ readonly addresses?: readonly string[] } | undefined)[]) {
+  const addresses = givers.find((giver) => giver?.addresses !== undefined)?.addresses;
+  return addresses === undefined ? {} : { addresses };
 }
 
 /** The API server takes `null` for absent; in a reviewed file it is a slip. Values of patches may be anything. */
@@ -173,6 +191,7 @@ function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['net
       url: providerProxy.url ?? 'http://vekil.vekil-system.svc:1337',
       namespace: providerProxy.namespace ?? 'vekil-system',
       podLabels: (providerProxy.podLabels ?? { 'orka.ai/network-role': 'provider-auth-proxy' }) as Record<string, string>,
+      ...addressesOf(providerProxy),
       podPort: providerProxy.podPort ?? 1337,
       tokenSecretRef: { name: 'provider-proxy', key: 'token', ...providerProxy.tokenSecretRef },
     },
@@ -182,6 +201,7 @@ function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['net
       dns: {
         namespace: given.network?.dns?.namespace ?? network.dns.namespace,
         podLabels: (given.network?.dns?.podLabels ?? network.dns.podLabels) as Record<string, string>,
+        ...addressesOf(given.network?.dns, network.dns),
       },
     },
     workspace: { maxArtifactBytes: given.workspace?.maxArtifactBytes ?? 104857600 },
