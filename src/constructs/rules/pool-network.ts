@@ -46,7 +46,11 @@ function broken(field: string, rules: readonly LooseRule[], open: OpenAddresses)
     if (range) return { field: `${field}[${index}].ports`, found: range, allowed: 'one port by number' };
     const other = ports.find(({ port }) => !open.ports.some((one) => one === port));
     if (other && peers.some(({ ipBlock }) => ipBlock))
-      return { field: `${field}[${index}].ports`, found: other, allowed: `port ${[...new Set(open.ports)].join(' or ')} of an ipBlock` };
+      return {
+        field: `${field}[${index}].ports`,
+        found: other,
+        allowed: `port ${[...new Set(open.ports)].join(' or ')} of an ipBlock`,
+      };
   }
   return undefined;
 }
