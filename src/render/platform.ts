@@ -1,8 +1,10 @@
-import { define, dnsLabel, duration, pinnedImage, RuntimePoolClassSpecSchema, validate } from '../api/index.js';
+import { define, dnsLabel, duration, patterns, pinnedImage, RuntimePoolClassSpecSchema, validate } from '../api/index.js';
 import type { RuntimePoolClassSpec } from '../api/index.js';
-import { choice, flag, int32, list, map, object, optional, withOptions } from '../api/schema.js';
+import { choice, flag, int32, list, map, object, optional, text, withOptions } from '../api/schema.js';
 import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
+import { badAddress } from '../constructs/rules/addresses.js';
+import type { ApiServer } from '../constructs/install/controller-install.js';
 import { apiServiceName, probePort } from '../constructs/install/controller-install.js';
 import { parseDuration } from '../lib/duration.js';
 import { CodedError, describeFinding } from '../lib/errors.js';
@@ -12,6 +14,9 @@ import type { Json, Path } from '../lib/json.js';
 import { isPinnedImage, pinnedImageForm } from '../lib/image-reference.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { readYaml } from './yaml-read.js';
+
+/** Of the Service of an API server, and of the server itself. Network plugins compare either. */
+const usualApiServerPorts = [443, 6443];
 
 /** `platform.yaml` is not what it must be; nothing was written. */
 class PlatformError extends CodedError<'platform-invalid'> {}
@@ -42,6 +47,12 @@ const PlatformSchema = object({
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
     api: optional(object({ port: optional(int32({ minimum: 1, maximum: 65535 })) })),
     addresses: classMembers.network.properties.controller.properties.addresses,
+    apiServer: optional(
+      object({
+        addresses: list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), { minItems: 1, maxItems: 16, set: true }),
+        ports: optional(list(int32({ minimum: 1, maximum: 65535 }), { minItems: 1, maxItems: 4, set: true })),
+      }),
+    ),
     idlePoolTtl: optional(duration),
     maxTasksPerNamespace: optional(int32({ minimum: 1, maximum: 999_999 })),
     paused: optional(flag()),
@@ -65,6 +76,8 @@ export interface Platform {
     readonly image: string;
     readonly replicas: number;
     readonly apiPort: number;
+    /** Absent: what the controller may reach is not limited. */
+    readonly apiServer?: ApiServer;
     readonly idlePoolTtl: string;
     /** Absent: as many as one likes. */
     readonly maxTasksPerNamespace?: number;
@@ -129,6 +142,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
       image: controller.image,
       replicas: controller.replicas ?? 1,
       apiPort,
+      ...(controller.apiServer ? { apiServer: { ports: usualApiServerPorts, ...controller.apiServer } } : {}),
       idlePoolTtl: controller.idlePoolTtl ?? '15m',
       ...(controller.maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace: controller.maxTasksPerNamespace }),
       paused: controller.paused ?? false,
@@ -233,6 +247,8 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
     refuse('controller.idlePoolTtl', platform.controller.idlePoolTtl, 'a duration of at least 1ms, such as 15m or 1h30m');
   if (platform.controller.apiPort === probePort)
     refuse('controller.api.port', probePort, 'a port other than that of metrics and probes');
+  const unusable = badAddress(platform.controller.apiServer?.addresses, 'controller.apiServer.addresses', 'service');
+  if (unusable) conflicts.push(unusable);
   const seen = new Map<string, string>();
   for (const { name, spec } of classes) {
     if (!isDnsLabel(name)) refuse('classes', name, 'class names that are DNS labels of at most 63 characters');

@@ -1,4 +1,4 @@
-/** DNS with the network of the node: what `dns.addresses` opens, and that nothing else does. */
+/** DNS and a proxy with the network of the node: what addresses of a class open, and that nothing else is open. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { refOf } from '../../src/kube/client.js';
 import { applyAll, cluster, eventually, execIn, namespace, platform, readyPod } from './support/cluster.js';
@@ -10,8 +10,10 @@ import type { RenderedPool } from '../../src/render/instantiate.js';
 const [address, neighbour, otherPort] = ['169.254.20.10', '169.254.20.11', 8053];
 const byAddress = renderPool('task-host-dns', (spec) => ({
   ...spec,
+  providerProxy: { ...spec.providerProxy, podLabels: {}, addresses: [`${neighbour}/32`] },
   network: { ...spec.network, dns: { ...spec.network.dns, podLabels: {}, addresses: [`${address}/32`] } },
 }));
+const proxyPort = platform.classes[0]!.spec.providerProxy.podPort;
 /** The selector of NodeLocal DNSCache, which selects nothing. */
 const bySelector = renderPool('task-host-dns-selector', (spec) => ({
   ...spec,
@@ -37,7 +39,10 @@ const connects = (pool: RenderedPool, host: string, port: number) => async (): P
 const matrix: readonly { readonly what: string; readonly allowed: boolean; readonly attempt: () => Promise<Outcome> }[] = [
   { what: 'a name, by an address of the class', allowed: true, attempt: resolves(byAddress, address) },
   { what: 'an address of the class over TCP', allowed: true, attempt: connects(byAddress, address, 53) },
-  { what: 'another port of that address', allowed: false, attempt: connects(byAddress, address, otherPort) },
+  { what: 'the provider proxy, by its address', allowed: true, attempt: connects(byAddress, neighbour, proxyPort) },
+  { what: 'the port of the proxy at the address of DNS', allowed: false, attempt: connects(byAddress, address, proxyPort) },
+  { what: 'the provider proxy, by its selector', allowed: false, attempt: connects(bySelector, neighbour, proxyPort) },
+  { what: 'another port of the address of DNS', allowed: false, attempt: connects(byAddress, address, otherPort) },
   { what: 'a name, by another address of the node', allowed: false, attempt: resolves(byAddress, neighbour) },
   { what: 'a name, by the selector of the Pods of that DNS', allowed: false, attempt: resolves(bySelector, address) },
   { what: 'that DNS over TCP, by the selector of its Pods', allowed: false, attempt: connects(bySelector, address, 53) },
@@ -49,7 +54,7 @@ let dns: HostDns | undefined;
 
 onNode('a resolver with the network of the node', () => {
   beforeAll(async () => {
-    dns = await hostDns('orka-host-dns', [address, neighbour], [otherPort]);
+    dns = await hostDns('orka-host-dns', [address, neighbour], [otherPort, proxyPort]);
     await applyAll([platform.namespaces.controller, platform.namespaces.runtime].map((name) => namespace(name)));
     for (const pool of pools) await startPool(pool);
     for (const { claim } of pools) await readyPod({ ...refOf(claim!), apiVersion: 'v1', kind: 'Pod' });

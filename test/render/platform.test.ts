@@ -69,6 +69,14 @@ describe('addresses of what runs with the network of its node', () => {
     expect([spec.providerProxy.addresses, spec.network.controller.addresses]).toEqual([['10.0.0.5/32'], ['10.0.0.6/32']]);
   });
 
+  test('may be those of the API server, on its usual ports', () => {
+    const text = file.replace(/^controller:$/m, 'controller:\n  apiServer: {addresses: [10.0.0.1/32]}');
+    expect(read(text).controller.apiServer).toEqual({ addresses: ['10.0.0.1/32'], ports: [443, 6443] });
+    expect(() => read(text.replace('10.0.0.1/32', '0.0.0.0/0'))).toThrow(
+      /controller.apiServer.addresses\[0\]: found "0.0.0.0\/0"/,
+    );
+  });
+
   test('are refused with their key', () => {
     expect(() => read(`${file}dns: {addresses: [node-local-dns]}\n`)).toThrow(/dns.addresses\[0\]: found "node-local-dns"/);
     expect(() => distFiles(read(inClass('providerProxy: {addresses: [169.254.169.254/32]}')))).toThrow(
