@@ -56,6 +56,10 @@ export const patterns = {
     pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
     says: 'an http or https URL with a host and without user info, query and fragment',
   },
+  cidr: {
+    pattern: '^[0-9a-f.:]+/(0|[1-9][0-9]{0,2})$',
+    says: 'a range of addresses such as 169.254.20.10/32 or fd00::a/128',
+  },
   jsonPointer: { pattern: '^(/([^~/]|~[01])*)*$', says: 'a JSON pointer (RFC 6901) such as /spec/replicas' },
   conditionType: {
     pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',

@@ -2,12 +2,20 @@ import { TolerationSchema } from './execution.js';
 import { define, resource } from './kind.js';
 import { conditions, digest, dnsLabel, patterns, pinnedImage, selectorLabels } from './meta.js';
 import { anything, choice, flag, int32, int64, list, map, object, optional, quantity, text, withOptions } from './schema.js';
-import type { Static } from './schema.js';
+import type { CelRule, Static } from './schema.js';
 import { providerKind, resourceClass } from './runtime-pool.js';
 
 const port = int32({ minimum: 1, maximum: 65535 });
 const httpUrl = text({ minLength: 1, maxLength: 2048, pattern: patterns.httpUrl.pattern });
-const podLabels = { ...selectorLabels, minProperties: 1 } as typeof selectorLabels;
+const podLabels = withOptions(selectorLabels, { description: 'Which Pods of the namespace. Empty: none, only the addresses.' });
+const addresses = list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), { maxItems: 16, set: true });
+/** Addresses stand beside the Pods of a selector. */
+const addressesOf = (description: string) => optional(withOptions(addresses, { description }));
+const somewhere: CelRule = {
+  rule: 'size(self.podLabels) > 0 || (has(self.addresses) && size(self.addresses) > 0)',
+  message: 'podLabels, addresses or both are needed',
+  fieldPath: '.podLabels',
+};
 
 const amounts = object({ cpu: quantity(), memory: quantity(), 'ephemeral-storage': quantity() });
 
@@ -79,6 +87,7 @@ export const RuntimePoolClassSpecSchema = object(
         url: httpUrl,
         namespace: dnsLabel,
         podLabels,
+        addresses: addressesOf('Addresses of a proxy that runs with the network of its nodes: 10.0.0.5/32, fd00::5/128.'),
         podPort: withOptions(port, {
           description: "Port of the proxy's Pods, which network policy sees; not that of its Service.",
         }),
@@ -90,12 +99,26 @@ export const RuntimePoolClassSpecSchema = object(
           { description: "A Secret in the controller's namespace. Its value is never rendered." },
         ),
       },
-      { description: 'The one way from a sandbox to a model.' },
+      { description: 'The one way from a sandbox to a model.', rules: [somewhere] },
     ),
     network: object({
       runtimeNamespace: withOptions(dnsLabel, { description: 'Where sandboxes run. Never the namespace of a Task.' }),
-      controller: object({ namespace: dnsLabel, apiUrl: httpUrl, apiPort: port }),
-      dns: object({ namespace: dnsLabel, podLabels }),
+      controller: object({
+        namespace: dnsLabel,
+        apiUrl: httpUrl,
+        apiPort: port,
+        addresses: addressesOf('Addresses of a controller that runs with the network of its nodes.'),
+      }),
+      dns: object(
+        {
+          namespace: dnsLabel,
+          podLabels,
+          addresses: addressesOf(
+            'Addresses of DNS that runs with the network of the node, such as 169.254.20.10/32 of NodeLocal DNSCache.',
+          ),
+        },
+        { rules: [somewhere] },
+      ),
     }),
     workspace: object({ maxArtifactBytes: int64({ minimum: 1 }) }),
     disruptionBudget: flag(),

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { kubeconfigAccess } from '../kube/access.js';
+import { kubeconfigAccess } from '../kube/kubeconfig.js';
 import type { ClusterAccess } from '../kube/access.js';
 import { readYaml } from '../render/yaml-read.js';
 import { InputError, readInput } from './files.js';

@@ -12,6 +12,7 @@ import { classDigest, compile } from '../render/compile.js';
 import { approveAll } from '../render/approve.js';
 import { readPlatform } from '../render/platform.js';
 import type { Platform } from '../render/platform.js';
+import { classWarnings } from '../render/warnings.js';
 import { InputError, readInput } from './files.js';
 import { liveInputs } from './plan-facts.js';
 import type { LiveInput } from './plan-facts.js';
@@ -69,6 +70,7 @@ export function plan(options: PlanOptions): void {
     ...inTheWay.map(({ says }) => says),
     ...(couldRun ? ['--assume-enabled shows what would be created once an operator has allowed it'] : []),
     ...notesOn({ task, documents, agent, hosting, platform, options, accepted: verdict === 'accepted' }),
+    ...(chosen ? classWarnings(chosen.compiled).map((text) => `class ${chosen.name}: ${text}`) : []),
   ];
   print(task, result, notes, output);
   if (verdict !== 'accepted') process.exitCode = 1;

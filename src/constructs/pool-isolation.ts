@@ -3,10 +3,11 @@ import type { RuntimePoolClassSpec } from '../api/index.js';
 import type { Facts } from '../domain/facts.js';
 import { commonLabels, controllerRole, labelKeys } from '../domain/labels.js';
 import { NetworkPolicy } from './network-policy.js';
-import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from './network-policy.js';
+import type { NetworkPolicyPeer, NetworkPolicyPort, NetworkPolicyProps } from './network-policy.js';
 import type { PatchTarget } from './class-patches.js';
 import { Resource } from './resource.js';
 import { poolNetworkRules } from './rules/pool-network.js';
+import type { OpenAddresses } from './rules/pool-network.js';
 import { controlPort } from './supervisor-pod.js';
 
 /** Props of {@link PoolIsolation}. */
@@ -28,18 +29,20 @@ export class PoolIsolation extends Construct {
     const { network, providerProxy } = poolClass;
     const metadata = (name: string) => ({ name, namespace: network.runtimeNamespace, labels: { ...commonLabels(facts) } });
     const podSelector = { matchLabels: { [labelKeys.poolKey]: facts.poolKey } };
-    const inNamespace = (namespace: string, matchLabels: Readonly<Record<string, string>>) => ({
-      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-      podSelector: { matchLabels },
-    });
     const tcp = (port: number) => ({ protocol: 'TCP' as const, port });
-    const egress = (name: string, suffix: string, rule: NetworkPolicyEgressRule) =>
-      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, egress: [rule], rules: poolNetworkRules })
+    const policy = (
+      name: string,
+      suffix: string,
+      open: OpenAddresses,
+      directions: Pick<NetworkPolicyProps, 'ingress' | 'egress'>,
+    ) =>
+      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, ...directions, rules: poolNetworkRules(open) })
         .resource;
-    const ingress = (name: string, suffix: string, rule: NetworkPolicyIngressRule) =>
-      new NetworkPolicy(this, suffix, { metadata: metadata(name), podSelector, ingress: [rule], rules: poolNetworkRules })
-        .resource;
-    const controller = inNamespace(network.controller.namespace, controllerRole);
+    const egress = (name: string, suffix: string, to: Peer, ports: readonly OpenPort[]) =>
+      policy(name, suffix, openTo(to, ports), { egress: [{ to: peersOf(to), ports }] });
+    const ingress = (name: string, suffix: string, from: Peer, ports: readonly OpenPort[]) =>
+      policy(name, suffix, openTo(from, ports), { ingress: [{ from: peersOf(from), ports }] });
+    const controller = { podLabels: controllerRole, ...network.controller };
 
     const service = new Resource(this, 'service', {
       apiVersion: 'v1',
@@ -58,16 +61,10 @@ export class PoolIsolation extends Construct {
       service,
       new NetworkPolicy(this, 'deny-all', { metadata: metadata(facts.denyAllName), podSelector, ingress: [], egress: [] })
         .resource,
-      ingress(facts.controlInName, 'control-in', { from: [controller], ports: [tcp(controlPort)] }),
-      egress(facts.dnsEgressName, 'dns-egress', {
-        to: [inNamespace(network.dns.namespace, network.dns.podLabels)],
-        ports: [{ protocol: 'UDP', port: 53 }, tcp(53)],
-      }),
-      egress(facts.providerProxyEgressName, 'provider-proxy-egress', {
-        to: [inNamespace(providerProxy.namespace, providerProxy.podLabels)],
-        ports: [tcp(providerProxy.podPort)],
-      }),
-      egress(facts.controllerEgressName, 'controller-egress', { to: [controller], ports: [tcp(network.controller.apiPort)] }),
+      ingress(facts.controlInName, 'control-in', controller, [tcp(controlPort)]),
+      egress(facts.dnsEgressName, 'dns-egress', network.dns, [{ protocol: 'UDP', port: 53 }, tcp(53)]),
+      egress(facts.providerProxyEgressName, 'provider-proxy-egress', providerProxy, [tcp(providerProxy.podPort)]),
+      egress(facts.controllerEgressName, 'controller-egress', controller, [tcp(network.controller.apiPort)]),
       ...(poolClass.disruptionBudget
         ? [
             new Resource(this, 'pdb', {
@@ -81,6 +78,29 @@ export class PoolIsolation extends Construct {
         : []),
     ];
   }
+}
+
+/** Pods of a namespace, and addresses of what runs with the network of its node, where no selector finds it. */
+interface Peer {
+  readonly namespace: string;
+  /** Empty = no Pods. */
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly addresses?: readonly string[];
+}
+
+type OpenPort = NetworkPolicyPort & { readonly port: number };
+
+const openTo = ({ addresses = [] }: Peer, ports: readonly OpenPort[]): OpenAddresses => ({
+  addresses,
+  ports: ports.map(({ port }) => port),
+});
+
+function peersOf({ namespace, podLabels, addresses = [] }: Peer): readonly NetworkPolicyPeer[] {
+  const pods = {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+    podSelector: { matchLabels: podLabels },
+  };
+  return [...(Object.keys(podLabels).length > 0 ? [pods] : []), ...addresses.map((cidr) => ({ ipBlock: { cidr } }))];
 }
 
 /** The isolation's objects as patches name them; NetworkPolicies by suffix. */

@@ -1,12 +1,16 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { AgentOptions } from 'node:https';
+import { isIP } from 'node:net';
+import { checkServerIdentity } from 'node:tls';
 import type { Json, JsonObject } from '../lib/json.js';
 import { isObject } from '../lib/json.js';
 import type { ClusterAccess, Credentials } from './access.js';
 import { codeOf, KubeError, secondsOf } from './errors.js';
 import type { ServerStatus } from './errors.js';
 import { readLines } from './lines.js';
+import { TunnelAgent } from './tunnel-agent.js';
 
 /** One request. Bodies are sent as they are: no model comes between. */
 export interface KubeRequest {
@@ -74,8 +78,8 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
   const server = new URL(access.server);
   const secure = server.protocol === 'https:';
   const idle = options.idle ?? defaultIdle;
-  const pool = agentPool(secure, idle, options.maxSockets ?? 32);
-  const unlimited = agentPool(secure, idle, Infinity);
+  const pool = agentPool(access, { timeout: idle, maxSockets: options.maxSockets ?? 32 });
+  const unlimited = agentPool(access, { timeout: idle, maxSockets: Infinity });
 
   /** Who is not answered in time on one connection may have lost all of them: none is tried again that nothing came over since. */
   function suspect(error: KubeError): KubeError {
@@ -165,7 +169,7 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
     const body = wanted.body === undefined ? undefined : JSON.stringify(wanted.body);
     const parameters: RequestOptions = {
       method: wanted.method,
-      host: server.hostname,
+      host: server.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: server.port,
       path: server.pathname.replace(/\/$/, '') + wanted.path + search(wanted.query),
       agent,
@@ -173,6 +177,7 @@ export function createTransport(access: ClusterAccess, options: TransportOptions
       headers: {
         accept: 'application/json',
         'user-agent': options.userAgent ?? 'orka-workspaces',
+        ...access.headers,
         ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
         ...(body === undefined
           ? {}
@@ -297,23 +302,22 @@ interface AgentPool {
 }
 
 /** One agent for one set of TLS credentials; another one when they rotate, so that no idle connection outlives its certificate. */
-function agentPool(secure: boolean, timeout: number, maxSockets: number): AgentPool {
+function agentPool(access: ClusterAccess, limits: { readonly timeout: number; readonly maxSockets: number }): AgentPool {
+  const options: AgentOptions = { keepAlive: true, scheduling: 'lifo', ...limits };
   let current: { readonly key: string; readonly agent: HttpAgent } | undefined;
   return {
     agentFor: ({ ca, cert, key }) => {
       const identity = JSON.stringify([ca, cert, key]);
       if (current?.key === identity) return current.agent;
       if (current) retire(current.agent);
-      const options = { keepAlive: true, timeout, maxSockets, scheduling: 'lifo' as const };
-      const agent = secure
-        ? new HttpsAgent({
-            ...options,
-            minVersion: 'TLSv1.2',
-            ...(ca ? { ca } : {}),
-            ...(cert ? { cert } : {}),
-            ...(key ? { key } : {}),
-          })
-        : new HttpAgent(options);
+      const tls = {
+        ...options,
+        ...tlsOptions(access),
+        ...(ca ? { ca } : {}),
+        ...(cert ? { cert } : {}),
+        ...(key ? { key } : {}),
+      };
+      const agent = new URL(access.server).protocol === 'https:' ? secureAgent(tls, access.proxy) : new HttpAgent(options);
       current = { key: identity, agent };
       return agent;
     },
@@ -324,6 +328,21 @@ function agentPool(secure: boolean, timeout: number, maxSockets: number): AgentP
       if (current) retire(current.agent);
       current = undefined;
     },
+  };
+}
+
+const secureAgent = (options: AgentOptions, proxy: string | undefined): HttpsAgent =>
+  proxy === undefined ? new HttpsAgent(options) : new TunnelAgent(options, proxy);
+
+/** An address cannot be sent as a server's name (RFC 6066 §3); the certificate is checked for it all the same. */
+function tlsOptions({ serverName, insecure }: ClusterAccess): AgentOptions {
+  return {
+    minVersion: 'TLSv1.2',
+    ...(insecure ? { rejectUnauthorized: false } : {}),
+    ...(serverName === undefined ? {} : { servername: isIP(serverName) === 0 ? serverName : '' }),
+    ...(serverName === undefined || isIP(serverName) === 0
+      ? {}
+      : { checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate) }),
   };
 }
 

@@ -8,6 +8,7 @@ import type { ApprovedClass } from './approve.js';
 import { refuseDuplicates } from './order.js';
 import type { Platform } from './platform.js';
 import { reviewObjects } from './review.js';
+import { classWarnings } from './warnings.js';
 import { toYaml, toYamlStream } from './yaml.js';
 
 /** First line of every file that we write; a file without it is not ours. */
@@ -25,7 +26,8 @@ export function distFiles(platform: Platform, file = 'platform.yaml'): readonly 
       const path = `review/${name}.${family}.yaml`;
       const objects = reviewObjects(compiled, family, { name, digest }, platform.namespaces.tasks[0] ?? 'default');
       refuseDuplicates(objects.map((manifest, index) => ({ at: `${path}, object ${index + 1}`, manifest })));
-      return { path, text: toYamlStream(objects) };
+      const warnings = classWarnings(compiled).map((text) => `# Warning: ${text}\n`);
+      return { path, text: warnings.join('') + toYamlStream(objects) };
     }),
   );
   const kustomization = toYaml({
@@ -36,6 +38,13 @@ export function distFiles(platform: Platform, file = 'platform.yaml'): readonly 
   return [{ path: 'kustomization.yaml', text: kustomization }, ...applied, ...reviewed]
     .map(({ path, text }) => ({ path, text: header + text }))
     .sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** What the classes of a platform say and probably do not mean, each once, with the keys of the file. */
+export function platformWarnings(platform: Platform, file = 'platform.yaml'): readonly string[] {
+  return approveAll(platform.classes, file).flatMap(({ name, compiled }) =>
+    classWarnings(compiled).map((text) => `${file}: classes.${name}.${text}`),
+  );
 }
 
 /** The numbers order the files for `kubectl apply -f`: kinds before objects, namespaces before what is in them. */

@@ -1,9 +1,11 @@
-import { define, dnsLabel, pinnedImage, RuntimePoolClassSpecSchema, validate } from '../api/index.js';
+import { define, dnsLabel, patterns, pinnedImage, RuntimePoolClassSpecSchema, validate } from '../api/index.js';
 import type { RuntimePoolClassSpec } from '../api/index.js';
-import { flag, int32, list, map, object, optional, withOptions } from '../api/schema.js';
+import { flag, int32, list, map, object, optional, text, withOptions } from '../api/schema.js';
 import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
+import type { ApiServer } from '../constructs/install/controller-install.js';
 import { apiServiceName } from '../constructs/install/controller-install.js';
+import { badAddress } from '../constructs/rules/addresses.js';
 import { defaultOf, settingConflicts, settings, settingsOf } from '../domain/settings.js';
 import type { InstallationSettings, Setting, SettingName } from '../domain/settings.js';
 import { CodedError, describeFinding } from '../lib/errors.js';
@@ -13,6 +15,9 @@ import type { Json, Path } from '../lib/json.js';
 import { isPinnedImage, pinnedImageForm } from '../lib/image-reference.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { readYaml } from './yaml-read.js';
+
+/** Of the Service of an API server, and of the server itself. Network plugins compare either. */
+const usualApiServerPorts = [443, 6443];
 
 /** `platform.yaml` is not what it must be; nothing was written. */
 class PlatformError extends CodedError<'platform-invalid'> {}
@@ -46,6 +51,13 @@ export const platformSchema = object({
     image: pinnedImage,
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
     api: optional(object({ port: optional(settings.apiPort.schema) })),
+    addresses: classMembers.network.properties.controller.properties.addresses,
+    apiServer: optional(
+      object({
+        addresses: list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), { minItems: 1, maxItems: 16, set: true }),
+        ports: optional(list(int32({ minimum: 1, maximum: 65535 }), { minItems: 1, maxItems: 4, set: true })),
+      }),
+    ),
     idlePoolTtl: optional(settings.idlePoolTtl.schema),
     maxTasksPerNamespace: optional(settings.maxTasksPerNamespace.schema),
     paused: optional(flag()),
@@ -57,7 +69,13 @@ export const platformSchema = object({
       }),
     ),
   }),
-  dns: optional(object({ namespace: optional(dnsLabel), podLabels: optional(withOptions(selectorLabels, {})) })),
+  dns: optional(
+    object({
+      namespace: optional(dnsLabel),
+      podLabels: optional(withOptions(selectorLabels, {})),
+      addresses: classMembers.network.properties.dns.properties.addresses,
+    }),
+  ),
   classes: map(ClassSchema),
 });
 
@@ -67,6 +85,8 @@ export interface Platform {
   readonly controller: Omit<InstallationSettings, 'namespaces'> & {
     readonly image: string;
     readonly replicas: number;
+    /** Absent: what the controller may reach is not limited. */
+    readonly apiServer?: ApiServer;
     readonly paused: boolean;
   };
   readonly classes: readonly PlatformClass[];
@@ -112,8 +132,13 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof pl
       namespace: namespaces.controller,
       apiUrl: `http://${apiServiceName}.${namespaces.controller}.svc:${apiPort}`,
       apiPort,
+      ...addressesOf(controller),
     },
-    dns: { namespace: dns?.namespace ?? 'kube-system', podLabels: dns?.podLabels ?? { 'k8s-app': 'kube-dns' } },
+    dns: {
+      namespace: dns?.namespace ?? 'kube-system',
+      podLabels: dns?.podLabels ?? { 'k8s-app': 'kube-dns' },
+      ...addressesOf(dns),
+    },
   };
   return {
     namespaces,
@@ -121,6 +146,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof pl
       image: controller.image,
       replicas: controller.replicas ?? 1,
       apiPort,
+      ...(controller.apiServer ? { apiServer: { ports: usualApiServerPorts, ...controller.apiServer } } : {}),
       idlePoolTtl: controller.idlePoolTtl ?? defaultOf('idlePoolTtl'),
       ...(controller.maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace: controller.maxTasksPerNamespace }),
       paused: controller.paused ?? false,
@@ -138,6 +164,12 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof pl
         alsoApprove: alsoApprove ?? [],
       })),
   };
+}
+
+/** The key is left out where nothing is given, so that digests of classes without it stay. */
+function addressesOf(...givers: readonly ({ readonly addresses?: readonly string[] } | undefined)[]) {
+  const addresses = givers.find((giver) => giver?.addresses !== undefined)?.addresses;
+  return addresses === undefined ? {} : { addresses };
 }
 
 /** The API server takes `null` for absent; in a reviewed file it is a slip. Values of patches may be anything. */
@@ -177,6 +209,7 @@ function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['net
       url: providerProxy.url ?? 'http://vekil.vekil-system.svc:1337',
       namespace: providerProxy.namespace ?? 'vekil-system',
       podLabels: (providerProxy.podLabels ?? { 'orka.ai/network-role': 'provider-auth-proxy' }) as Record<string, string>,
+      ...addressesOf(providerProxy),
       podPort: providerProxy.podPort ?? 1337,
       tokenSecretRef: { name: 'provider-proxy', key: 'token', ...providerProxy.tokenSecretRef },
     },
@@ -186,6 +219,7 @@ function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['net
       dns: {
         namespace: given.network?.dns?.namespace ?? network.dns.namespace,
         podLabels: (given.network?.dns?.podLabels ?? network.dns.podLabels) as Record<string, string>,
+        ...addressesOf(given.network?.dns, network.dns),
       },
     },
     workspace: { maxArtifactBytes: given.workspace?.maxArtifactBytes ?? 104857600 },
@@ -210,6 +244,8 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
     if (name === 'default' || name.startsWith('kube-'))
       refuse(`namespaces.${field}`, name, 'a namespace of its own: install sets its labels');
   }
+  const unusable = badAddress(platform.controller.apiServer?.addresses, 'controller.apiServer.addresses', 'service');
+  if (unusable) conflicts.push(unusable);
   const seen = new Map<string, string>();
   for (const { name, spec } of classes) {
     if (!isDnsLabel(name)) refuse('classes', name, 'class names that are DNS labels of at most 63 characters');

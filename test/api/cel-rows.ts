@@ -286,6 +286,13 @@ export const celRows: readonly CelRow[] = [
     field: 'spec.execution.workspace',
   },
   // design: classes
+  ...['spec.network.dns', 'spec.providerProxy'].map((path) => ({
+    says: 'podLabels, addresses or both are needed',
+    kind: runtimePoolClassKind,
+    accepted: edited(edited(fullClass, `${path}.podLabels`, {}), `${path}.addresses`, ['169.254.20.10/32']),
+    refused: edited(fullClass, `${path}.podLabels`, {}),
+    field: `${path}.podLabels`,
+  })),
   ...['providerKind', 'resourceClass'].map((member) => ({
     says: `the ${member} of a class never changes; make another class`,
     kind: runtimePoolClassKind,

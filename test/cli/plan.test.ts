@@ -80,6 +80,15 @@ describe('the Task and Agent of the deploy guide', () => {
     expect(planned(smoke, '-o', 'yaml').stdout).toMatch(/^# note: .*\n# note: .*\napiVersion: /);
   });
 
+  test('are told of a selector of the class that selects nothing', () => {
+    const hostDns = join(folder, 'host-dns.yaml');
+    const settings = 'dns: {podLabels: {k8s-app: node-local-dns}, addresses: [169.254.20.10/32]}';
+    writeFileSync(hostDns, `${readFileSync('platform.yaml', 'utf8')}${settings}\n`);
+    expect(json(smoke, '--platform', hostDns).notes).toContainEqual(
+      expect.stringContaining('class codex-standard: network.dns.podLabels: k8s-app: node-local-dns selects nothing'),
+    );
+  });
+
   test('are told when the controller would not see the Task, or has already', () => {
     const elsewhere = smoke.replaceAll('namespace: demo-magic', 'namespace: elsewhere');
     expect(planned(elsewhere).stdout).toContain('does not list the namespace elsewhere under namespaces.tasks');

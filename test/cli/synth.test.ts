@@ -66,6 +66,20 @@ test('only the paths of changed files are on stdout', () => {
   expect(cli(['synth'], { cwd: folder }).stdout).toBe('');
 });
 
+test('a selector that selects nothing is a warning on stderr, and a comment in review', () => {
+  const settings = '\ndns: {podLabels: {k8s-app: node-local-dns}, addresses: [169.254.20.10/32]}\n';
+  writeFileSync(join(folder, 'platform.yaml'), readFileSync('platform.yaml', 'utf8') + settings);
+  const { code, stderr } = cli(['synth'], { cwd: folder });
+  expect(code).toBe(0);
+  expect(stderr).toMatch(
+    /^warning: platform.yaml: classes.codex-standard.network.dns.podLabels: k8s-app: node-local-dns selects/,
+  );
+  expect(readFileSync(join(folder, 'dist/review/codex-standard.workspace.yaml'), 'utf8')).toContain(
+    '# Warning: network.dns.podLabels',
+  );
+  expect(cli(['check'], { cwd: folder }).code).toBe(0);
+});
+
 describe('check', () => {
   test('shows the lines of a stale file and exits with 1', () => {
     cli(['synth'], { cwd: folder });

@@ -33,10 +33,12 @@ const claims = 'sandboxclaims.extensions.agents.x-k8s.io';
 const named = { name: example.task.metadata.name, namespace: example.task.metadata.namespace ?? '' };
 const { namespace } = named;
 
+/** The ways out of the controller are closed but for the API server, which runs with the network of its node. */
+const apiServer = cluster.node ? { apiServer: { addresses: [`${cluster.node.ip}/32`], ports: [6443] } } : {};
 let product: Installed;
 
 beforeAll(async () => {
-  product = await installed({ gates: false });
+  product = await installed({ gates: false, ...apiServer });
 }, 600_000);
 afterAll(() => product.remove(), 600_000);
 
@@ -108,7 +110,7 @@ describe('with both switches on', () => {
   }
 
   beforeAll(async () => {
-    await product.reinstall({ gates: true });
+    await product.reinstall({ gates: true, ...apiServer });
     await explained(product, async () => {
       requestsBefore = (await modelRequests(kubectl, product.poolClass)).length;
       const after = stopwatch('switches on');
@@ -291,7 +293,7 @@ describe('a pool whose only Task is over', () => {
   let task: Task;
 
   beforeAll(async () => {
-    await product.reinstall({ gates: true });
+    await product.reinstall({ gates: true, ...apiServer });
     const note = (what: string, { at: when, object }: Change) => {
       if (!seen.has(what)) seen.set(what, { at: when, revision: Number(object.metadata.resourceVersion) });
     };

@@ -207,6 +207,33 @@ test('the policy, the Service and the Deployment mean the same Pods', () => {
 });
 
 describe('paused for the whole platform', () => {
+  describe('the ways out of the controller', () => {
+    test('are open as long as nobody names the API server', () => {
+      expect(JSON.stringify(ofKind('NetworkPolicy'))).not.toContain('Egress');
+    });
+
+    test('are closed but for the API server and the sandboxes where it is named', () => {
+      const apiServer = { addresses: ['10.0.0.1/32', 'fd00::1/128'], ports: [6443] };
+      expect(ofKind('NetworkPolicy', installed({ apiServer }))[1]).toMatchObject({
+        metadata: { name: 'orka-workspaces-controller-egress', namespace: 'orka-system' },
+        spec: {
+          podSelector: { matchLabels: { 'app.kubernetes.io/name': 'orka-workspaces-controller' } },
+          policyTypes: ['Egress'],
+          egress: [
+            {
+              to: [{ ipBlock: { cidr: '10.0.0.1/32' } }, { ipBlock: { cidr: 'fd00::1/128' } }],
+              ports: [{ protocol: 'TCP', port: 6443 }],
+            },
+            {
+              to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'orka-runtimes' } } }],
+              ports: [{ protocol: 'TCP', port: 8080 }],
+            },
+          ],
+        },
+      });
+    });
+  });
+
   test('is an annotation of the runtime namespace, and nothing else changes', () => {
     const annotation = (objects: readonly Manifest[]) =>
       objects.flatMap(({ kind, metadata }) =>

@@ -83,6 +83,14 @@ describe('a NetworkPolicy', () => {
     expect(() => policy(props)).toThrow(message);
   });
 
+  test('may open ranges of both families, but for parts of them', () => {
+    const to = [
+      { ipBlock: { cidr: '0.0.0.0/0', except: ['10.0.0.0/8', '169.254.0.0/16'] } },
+      { ipBlock: { cidr: '::/0', except: ['fc00::/7', 'fe80::/10'] } },
+    ];
+    expect(() => policy({ egress: [{ to, ports: [{ protocol: 'TCP', port: 443 }] }] })).not.toThrow();
+  });
+
   test('may have open rules when that is said', () => {
     expect(() => policy({ allow: ['network-policy/open-rule'], egress: [{ to: [], ports: [] }] })).not.toThrow();
   });

@@ -1,10 +1,12 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { supervisorUrl } from '../../src/harness/address.js';
 import { createHarnessClient } from '../../src/harness/client.js';
 import type { Fence } from '../../src/harness/fence.js';
 import { instant } from '../../src/harness/instant.js';
+import { startListening } from '../../src/supervisor/bootstrap.js';
 
 const credentials = { controllerToken: 'c'.repeat(43), capabilitySecret: 'k'.repeat(43) };
 const fence: Fence = {
@@ -35,6 +37,41 @@ const json =
   };
 const drain = { acceptingNewSessions: false, requested: true, requestedAt: '2026-11-29T16:50:42Z' };
 const good = { protocol: 'orka.harness.v2', classification: { class: 'fresh' }, drain };
+
+describe('the address of a Pod', () => {
+  test.each([
+    ['10.0.0.7', 'http://10.0.0.7:8080'],
+    ['fd00::7', 'http://[fd00::7]:8080'],
+    ['::ffff:10.0.0.7', 'http://[::ffff:10.0.0.7]:8080'],
+  ])('%s is a part of the URL %s', (address, url) => {
+    expect(supervisorUrl(address)).toBe(url);
+  });
+
+  test.each(['', 'sandbox.example', 'fe80::1%eth0', '[fd00::7]', '10.0.0.7:80', '10.0.0.7/@x', '0x7f.1'])(
+    'is not %j, and nothing is asked there',
+    (address) => {
+      expect(() => supervisorUrl(address)).toThrow(
+        expect.objectContaining({ code: 'configuration', evidence: 'zero_bytes_written' }),
+      );
+    },
+  );
+
+  test('of IPv6 reaches a supervisor that listens on every address, with brackets in the Host header', async () => {
+    const hosts: (string | undefined)[] = [];
+    server = createServer((request, response) => {
+      hosts.push(request.headers.host);
+      json(200, good)(request, response);
+    });
+    await startListening(server, { port: 0 });
+    const { port } = server.address() as AddressInfo;
+    for (const address of ['::1', '127.0.0.1']) {
+      const client = createHarnessClient({ baseUrl: supervisorUrl(address, port), credentials });
+      await expect(client.drain(operation(), 'x')).resolves.toMatchObject({ classification: { class: 'fresh' } });
+      client.close();
+    }
+    expect(hosts).toEqual([`[::1]:${port}`, `127.0.0.1:${port}`]);
+  });
+});
 
 test('a refused connection proves that nothing was written', async () => {
   const client = createHarnessClient({ baseUrl: 'http://127.0.0.1:1', credentials });

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { AccessError, kubeconfigAccess, podAccess } from '../../src/kube/access.js';
+import { AccessError, podAccess } from '../../src/kube/access.js';
+import { kubeconfigAccess } from '../../src/kube/kubeconfig.js';
 import type { JsonObject } from '../../src/lib/json.js';
 
 let folder: string;
@@ -132,11 +133,10 @@ describe('a kubeconfig', () => {
     expect(await credentials()).toMatchObject({ token: 'token-2' });
   });
 
-  test('that has something inline and in a file means what is inline', async () => {
+  test('that has an authority inline and in a file means what is inline', async () => {
     writeFileSync(join(folder, 'ca'), 'file');
-    writeFileSync(join(folder, 'token'), 'file');
     const { credentials } = access(
-      { token: 'inline', tokenFile: 'token' },
+      { token: 'inline' },
       { 'certificate-authority': 'ca', 'certificate-authority-data': base64('inline') },
     );
     expect(await credentials()).toEqual({ token: 'inline', ca: 'inline' });
@@ -155,7 +155,7 @@ describe('a kubeconfig', () => {
     [
       'server',
       { clusters: [{ name: 'c', cluster: { server: 'api.example' } }] },
-      'clusters[].cluster.server: found "api.example"',
+      'clusters[0].cluster.server: found "api.example"',
     ],
   ])('whose %s leads nowhere is refused', async (_, change, says) => {
     const error = await refusal(() => access({ token: 't' }, {}, change));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isCidr, isWithin } from '../../src/lib/cidr.js';
+import { canonicalCidr, isCidr, isWithin, openBits, overlaps } from '../../src/lib/cidr.js';
 
 describe('a range', () => {
   test.each([
@@ -66,4 +66,52 @@ describe('a range is inside another one', () => {
       ),
     );
   });
+});
+
+describe('the one spelling of a range', () => {
+  test.each([
+    ['10.1.2.3/8', '10.0.0.0/8'],
+    ['0.0.0.0/0', '0.0.0.0/0'],
+    ['FD00:0:0::A/128', 'fd00::a/128'],
+    ['fd00:0:0:1:0:0:0:1/128', 'fd00:0:0:1::1/128'],
+    ['1:0:0:2:3:0:0:4/128', '1::2:3:0:0:4/128'],
+    ['1:0:2:3:4:5:6:7/128', '1:0:2:3:4:5:6:7/128'],
+    ['fe80::1/10', 'fe80::/10'],
+    ['::ffff:10.0.0.1/128', '10.0.0.1/32'],
+    ['::ffff:0a00:1/104', '10.0.0.0/8'],
+    ['::ffff:0:0/96', '0.0.0.0/0'],
+    ['::ffff:0:0/95', '::fffe:0:0/95'],
+    ['::/0', '::/0'],
+    ['::/128', '::/128'],
+    ['::1/128', '::1/128'],
+    ['1::/16', '1::/16'],
+  ])('%s is %s', (text, canonical) => {
+    expect(canonicalCidr(text)).toBe(canonical);
+  });
+
+  test('is kept by a second time, and means the same addresses', () => {
+    const group = fc.integer({ min: 0, max: 0xffff }).map((value) => (value % 3 === 0 ? '0' : value.toString(16)));
+    fc.assert(
+      fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), fc.integer({ min: 0, max: 128 }), (groups, prefix) => {
+        const text = `${groups.join(':')}/${prefix}`;
+        const canonical = canonicalCidr(text) ?? '';
+        expect(canonicalCidr(canonical)).toBe(canonical);
+        if (canonical.includes(':')) expect([overlaps(text, canonical), openBits(canonical)]).toEqual([true, 128 - prefix]);
+      }),
+    );
+  });
+});
+
+test('no range has no spelling and no open bits', () => {
+  expect([canonicalCidr('10.0.0.0'), openBits('10.0.0.0'), openBits('10.0.0.0/24')]).toEqual([undefined, undefined, 8]);
+});
+
+test.each([
+  ['10.0.0.0/8', '10.1.2.3/32', true],
+  ['10.1.2.3/32', '10.0.0.0/8', true],
+  ['10.0.0.0/8', '11.0.0.0/8', false],
+  ['::/0', 'fe80::/10', true],
+  ['::/0', '10.0.0.0/8', false],
+])('%s and %s share an address: %s', (one, other, expected) => {
+  expect(overlaps(one, other)).toBe(expected);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { CodedError } from '../../src/lib/errors.js';
-import { distFiles } from '../../src/render/dist.js';
+import { distFiles, platformWarnings } from '../../src/render/dist.js';
 import { readPlatform } from '../../src/render/platform.js';
 
 const file = readFileSync('platform.yaml', 'utf8');
@@ -32,10 +32,87 @@ test('defaults fill in at any depth', () => {
     'providerProxy: {tokenSecretRef: {}}',
     'network: {}',
     'network: {controller: {}, dns: {}}',
+    'network: {dns: {namespace: kube-system, podLabels: {k8s-app: kube-dns}}}',
     'workspace: {}',
   ];
   for (const empty of own)
     expect(read(file.replace('    providerKind: codex', `    providerKind: codex\n    ${empty}`))).toEqual(whole);
+});
+
+describe('addresses of what runs with the network of its node', () => {
+  const network = (text: string) => read(text).classes[0]!.spec.network;
+  const inClass = (text: string): string => file.replace('    providerKind: codex', `    providerKind: codex\n    ${text}`);
+  const both = { namespace: 'kube-system', podLabels: { 'k8s-app': 'kube-dns' }, addresses: ['169.254.20.10/32', 'fd00::a/128'] };
+
+  test('stand in every class, beside the Pods of DNS', () => {
+    expect(network(`${file}dns: {addresses: [169.254.20.10/32, "fd00::a/128"]}\n`).dns).toEqual(both);
+  });
+
+  test('stand in a class alone', () => {
+    expect(network(inClass('network: {dns: {addresses: [169.254.20.10/32, "fd00::a/128"]}}')).dns).toEqual(both);
+    expect(network(`${inClass('network: {dns: {addresses: [10.0.0.1/32]}}')}dns: {addresses: [10.0.0.2/32]}\n`).dns).toEqual({
+      ...both,
+      addresses: ['10.0.0.1/32'],
+    });
+  });
+
+  test('stand instead of Pods where there are no labels', () => {
+    expect(network(`${file}dns: {podLabels: {}, addresses: [10.0.0.1/32]}\n`).dns).toMatchObject({ podLabels: {} });
+    expect(() => distFiles(read(`${file}dns: {podLabels: {}}\n`))).toThrow(
+      /network.dns.podLabels: found {}, allowed: .*podLabels, addresses or both are needed/,
+    );
+  });
+
+  test('may be those of the controller and of the proxy', () => {
+    const text = inClass('providerProxy: {addresses: [10.0.0.5/32]}');
+    const { spec } = read(text.replace(/^controller:$/m, 'controller:\n  addresses: [10.0.0.6/32]')).classes[0]!;
+    expect([spec.providerProxy.addresses, spec.network.controller.addresses]).toEqual([['10.0.0.5/32'], ['10.0.0.6/32']]);
+  });
+
+  test('may be those of the API server, on its usual ports', () => {
+    const text = file.replace(/^controller:$/m, 'controller:\n  apiServer: {addresses: [10.0.0.1/32]}');
+    expect(read(text).controller.apiServer).toEqual({ addresses: ['10.0.0.1/32'], ports: [443, 6443] });
+    expect(() => read(text.replace('10.0.0.1/32', '0.0.0.0/0'))).toThrow(
+      /controller.apiServer.addresses\[0\]: found "0.0.0.0\/0"/,
+    );
+  });
+
+  test('are refused with their key', () => {
+    expect(() => read(`${file}dns: {addresses: [node-local-dns]}\n`)).toThrow(/dns.addresses\[0\]: found "node-local-dns"/);
+    expect(() => distFiles(read(inClass('providerProxy: {addresses: [169.254.169.254/32]}')))).toThrow(
+      /classes.codex-standard.providerProxy.addresses\[0\]: found "169.254.169.254\/32", allowed: no address of a metadata service/,
+    );
+  });
+});
+
+describe('a selector that no Pod of the Pod network has', () => {
+  const text = `${file}dns: {podLabels: {k8s-app: node-local-dns}, addresses: [169.254.20.10/32]}\n`;
+
+  test('is a warning that names the addresses to use', () => {
+    expect(platformWarnings(read(text))).toEqual([
+      expect.stringMatching(
+        /^platform.yaml: classes.codex-standard.network.dns.podLabels: k8s-app: node-local-dns selects nothing: .* network.dns.addresses, such as 169.254.20.10\/32$/,
+      ),
+    ]);
+    expect(platformWarnings(read(file))).toEqual([]);
+  });
+
+  test('is a comment above the reviewed objects, which are the same', () => {
+    const reviewed = (of: string) => distFiles(read(of)).filter(({ path }) => path.startsWith('review/'));
+    for (const { text: page } of reviewed(text))
+      expect(page).toMatch(/^# .*\n# Warning: network.dns.podLabels: k8s-app: node-local-dns/);
+    for (const { text: page } of reviewed(file)) expect(page).not.toContain('Warning');
+  });
+
+  test('is found in a patch', () => {
+    const peer =
+      '{to: [{namespaceSelector: {matchLabels: {a: b}}, podSelector: {matchLabels: {component: kube-apiserver}}}], ports: [{protocol: TCP, port: 6443}]}';
+    const patch = `patches: [{target: {kind: NetworkPolicy, suffix: dns-egress}, operations: [{op: add, path: /spec/egress/-, value: ${peer}}]}]`;
+    const patched = file.replace('    providerKind: codex', `    providerKind: codex\n    ${patch}`);
+    expect(platformWarnings(read(patched))).toEqual([
+      expect.stringContaining('patches: component: kube-apiserver selects nothing'),
+    ]);
+  });
 });
 
 describe('a platform is refused, with the file and the field, when', () => {

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { isIP } from 'node:net';
 
 /** PEM. */
 export interface Identity {
@@ -10,8 +11,8 @@ export interface Identity {
 /** An authority that lives as long as a test. */
 export interface Authority {
   readonly ca: string;
-  /** A certificate for 127.0.0.1, for servers and clients. */
-  readonly issue: (name: string, days?: number) => Identity;
+  /** A certificate for servers and clients. `hosts`: DNS names and addresses. @default for 127.0.0.1 */
+  readonly issue: (name: string, days?: number, hosts?: readonly string[]) => Identity;
 }
 
 /** X.509 as far as TLS between two ends of the loopback needs it: P-256, version 3, a subject of one name. */
@@ -20,14 +21,14 @@ export function authority(name: string): Authority {
   const ca = certificate({ issuer: name, signer: privateKey, subject: name, subjectKey: publicKey, extension: isAuthority });
   return {
     ca,
-    issue: (subject, days = 1) => {
+    issue: (subject, days = 1, hosts = ['127.0.0.1']) => {
       const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const cert = certificate({
         issuer: name,
         signer: privateKey,
         subject,
         subjectKey: pair.publicKey,
-        extension: isLoopback,
+        extension: alternativeNames(hosts),
         days,
       });
       return { cert, key: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string };
@@ -90,4 +91,15 @@ function utcTime(at: number): Buffer {
 const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
 const yes = element(0x01, Buffer.of(0xff));
 const isAuthority = sequence(oid('551d13'), yes, element(0x04, sequence(yes)));
-const isLoopback = sequence(oid('551d11'), element(0x04, sequence(element(0x87, Buffer.of(127, 0, 0, 1)))));
+
+function alternativeNames(hosts: readonly string[]): Buffer {
+  const names = hosts.map((host) => (isIP(host) === 0 ? element(0x82, Buffer.from(host)) : element(0x87, addressBytes(host))));
+  return sequence(oid('551d11'), element(0x04, sequence(...names)));
+}
+
+/** Of IPv6 only `::1` and addresses without a gap. */
+function addressBytes(host: string): Buffer {
+  if (isIP(host) === 4) return Buffer.from(host.split('.').map(Number));
+  const groups = host === '::1' ? [...Array<string>(7).fill('0'), '1'] : host.split(':');
+  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex');
+}

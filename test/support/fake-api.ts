@@ -41,8 +41,8 @@ export interface ServerIdentity extends Identity {
 
 export type Answer = (request: Received, response: ServerResponse) => void;
 
-/** Answers over TLS when it is told who it is. */
-export async function fakeApi(answer: Answer, tls?: ServerIdentity): Promise<FakeApi> {
+/** Answers over TLS when it is told who it is. `host`: the address that it listens on. */
+export async function fakeApi(answer: Answer, tls?: ServerIdentity, host = '127.0.0.1'): Promise<FakeApi> {
   const received: Received[] = [];
   const sockets = new Set<Socket>();
   const frozen = new WeakSet<Socket>();
@@ -73,9 +73,9 @@ export async function fakeApi(answer: Answer, tls?: ServerIdentity): Promise<Fak
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  await listening(server);
+  await listening(server, host);
   return {
-    url: `${tls ? 'https' : 'http'}://127.0.0.1:${portOf(server)}`,
+    url: `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`,
     freeze: () => {
       for (const socket of sockets) {
         frozen.add(socket);
@@ -120,8 +120,8 @@ function clientOf(socket: Socket | TLSSocket): { readonly client?: string } {
   return 'authorized' in socket && socket.authorized ? { client: String(socket.getPeerCertificate().subject.CN) } : {};
 }
 
-function listening(server: Server): Promise<void> {
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+function listening(server: Server, host = '127.0.0.1'): Promise<void> {
+  return new Promise((resolve) => server.listen(0, host, resolve));
 }
 
 function portOf(server: Server): number {

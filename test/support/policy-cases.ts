@@ -37,6 +37,21 @@ export const policyCases: readonly PolicyCase[] = [
   { rule: 'network-policy/open-rule', what: 'a peer that selects nothing', object: egress({ to: [{}], ports: [port] }) },
   { rule: 'network-policy/protocol', what: 'a port without a protocol', object: egress({ to: [peer], ports: [{ port: 80 }] }) },
   {
+    rule: 'network-policy/ranges',
+    what: 'a range with bits of a host',
+    object: egress({ to: [{ ipBlock: { cidr: '10.1.2.3/8' } }], ports: [port] }),
+  },
+  {
+    rule: 'network-policy/ranges',
+    what: 'an exception in another spelling of IPv6',
+    object: egress({ to: [{ ipBlock: { cidr: 'fc00::/7', except: ['FD00:0::/8'] } }], ports: [port] }),
+  },
+  {
+    rule: 'network-policy/ranges',
+    what: 'IPv4 written as IPv6',
+    object: egress({ to: [{ ipBlock: { cidr: '::ffff:10.0.0.0/104' } }], ports: [port] }),
+  },
+  {
     rule: 'network-policy/types',
     what: 'a NetworkPolicy without policyTypes',
     object: {

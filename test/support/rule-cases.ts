@@ -560,6 +560,12 @@ export function ruleCases(image: string): readonly RuleCase[] {
     ),
     unwritten(
       'network-policy/peers',
+      'an exception of another family, in a template',
+      'other-family',
+      egress({ ipBlock: { cidr: '::/0', except: ['10.0.0.0/8'] } }),
+    ),
+    unwritten(
+      'network-policy/peers',
       'a peer with a range and a selector, in a template',
       'both',
       egress({ ...peer, ipBlock: { cidr: '10.0.0.0/8' } }),

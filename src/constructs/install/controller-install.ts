@@ -5,7 +5,9 @@ import { annotationKeys, controllerRole } from '../../domain/labels.js';
 import { argumentsOf, defaultOf, settingsOf } from '../../domain/settings.js';
 import type { InstallationSettings } from '../../domain/settings.js';
 import { NetworkPolicy } from '../network-policy.js';
+import type { NetworkPolicyEgressRule } from '../network-policy.js';
 import { Resource } from '../resource.js';
+import { controlPort } from '../supervisor-pod.js';
 import { controllerRules } from './rbac.js';
 
 export const managedBy = { 'app.kubernetes.io/managed-by': 'orka-workspaces' } as const;
@@ -28,10 +30,20 @@ export class CustomResourceDefinitions extends Construct {
   }
 }
 
+/** Where the Kubernetes API is served; API servers run with the network of their nodes, where no selector finds them. */
+export interface ApiServer {
+  /** Ranges: `10.0.0.1/32`, `fd00::1/128`; also that of its Service where the network plugin compares before translation. */
+  readonly addresses: readonly string[];
+  /** TCP. */
+  readonly ports: readonly number[];
+}
+
 /** Props of {@link ControllerInstall}. */
 export interface ControllerInstallProps extends InstallationSettings {
   readonly image: string;
   readonly replicas: number;
+  /** Closes the ways out of the controller but for these and the sandboxes. @default - they are open */
+  readonly apiServer?: ApiServer | undefined;
   /** Lets no new Task begin; those that run go on. @default false */
   readonly paused?: boolean | undefined;
   readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
@@ -95,7 +107,6 @@ export class ControllerInstall extends Construct {
         ports: [{ name: 'api', port: props.apiPort, targetPort: 'api', protocol: 'TCP' }],
       },
     });
-    // Ingress only: a policy cannot name an API server in a way that holds on every cluster.
     new NetworkPolicy(this, 'ingress', {
       metadata,
       podSelector,
@@ -104,6 +115,13 @@ export class ControllerInstall extends Construct {
         { from: [{ namespaceSelector: {} }], ports: [{ protocol: 'TCP', port: probePort }] },
       ],
     });
+    // A policy cannot name an API server in a way that holds on every cluster.
+    if (props.apiServer)
+      new NetworkPolicy(this, 'egress', {
+        metadata: { ...metadata, name: `${controllerName}-egress` },
+        podSelector,
+        egress: egressOf(props.apiServer, namespaces.runtime),
+      });
     new Resource(this, 'deployment', {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -121,6 +139,11 @@ export class ControllerInstall extends Construct {
 
 /** What scrapers that look at annotations look for; the others find the port by its name. The path is theirs by default. */
 const scraped = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(probePort) };
+
+const egressOf = ({ addresses, ports }: ApiServer, runtimeNamespace: string): readonly NetworkPolicyEgressRule[] => [
+  { to: addresses.map((cidr) => ({ ipBlock: { cidr } })), ports: ports.map((port) => ({ protocol: 'TCP', port })) },
+  { to: [{ namespaceSelector: named(runtimeNamespace) }], ports: [{ protocol: 'TCP', port: controlPort }] },
+];
 
 const named = (namespace: string) => ({ matchLabels: { 'kubernetes.io/metadata.name': namespace } });
 

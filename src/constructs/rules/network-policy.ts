@@ -1,5 +1,5 @@
 import type { Manifest } from '../../api/index.js';
-import { isCidr, isWithin } from '../../lib/cidr.js';
+import { canonicalCidr, isCidr, isWithin } from '../../lib/cidr.js';
 import type { NetworkPolicyPeer } from '../network-policy.js';
 import { badSelector, identityRules, isPortName } from './names.js';
 import type { Broken, Rule } from './rule.js';
@@ -91,6 +91,20 @@ export const trafficRules = (traffic: Traffic): readonly Rule<Manifest>[] => [
       }),
   },
   {
+    id: 'network-policy/ranges',
+    kind: 'policy',
+    because:
+      'network plugins read other spellings differently: bits of a host are kept or dropped, and an IPv4-mapped range is IPv4 to one and IPv6 to another',
+    source: 'Kubernetes NetworkPolicy, RFC 5952',
+    check: (object) =>
+      first(peersOf(object, traffic), ({ field, peer: { ipBlock } }) =>
+        ipBlock
+          ? (badSpelling(ipBlock.cidr, `${field}.ipBlock.cidr`) ??
+            first((ipBlock.except ?? []).entries(), ([i, range]) => badSpelling(range, `${field}.ipBlock.except[${i}]`)))
+          : undefined,
+      ),
+  },
+  {
     id: 'network-policy/protocol',
     kind: 'policy',
     because:
@@ -122,6 +136,11 @@ export const trafficRules = (traffic: Traffic): readonly Rule<Manifest>[] => [
       }),
   },
 ];
+
+function badSpelling(found: string, field: string): Broken | undefined {
+  const allowed = canonicalCidr(found);
+  return allowed === undefined || allowed === found ? undefined : { field, found, allowed };
+}
 
 function isPort(port: number | string): boolean {
   if (typeof port === 'number') return Number.isInteger(port) && port >= 1 && port <= 65535;

@@ -2,6 +2,7 @@ import { patterns, runtimePoolClassKind, runtimePoolKind, validate } from '../..
 import type { Kind, Manifest, RuntimePoolClassSpec } from '../../api/index.js';
 import { isPinnedImage, isUnbuiltImage, pinnedImageForm } from '../../lib/image-reference.js';
 import { quantityValue } from '../../lib/quantity.js';
+import { badAddress } from './addresses.js';
 import { badLabel } from './names.js';
 import { firstOf } from './pod-parts.js';
 import { badToleration } from './pod-scheduling.js';
@@ -123,6 +124,16 @@ export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
       badLabel(pod.placement.nodeSelector, 'spec.pod.placement.nodeSelector') ??
       badLabel(providerProxy.podLabels, 'spec.providerProxy.podLabels') ??
       badLabel(network.dns.podLabels, 'spec.network.dns.podLabels'),
+  },
+  {
+    id: 'class/addresses',
+    kind: 'policy',
+    because: 'an address is a way out of the sandbox: it leads to one host, and never to credentials of the node',
+    source: 'RFC 6890',
+    check: ({ providerProxy, network }) =>
+      badAddress(network.dns.addresses, 'spec.network.dns.addresses', 'dns') ??
+      badAddress(network.controller.addresses, 'spec.network.controller.addresses', 'service') ??
+      badAddress(providerProxy.addresses, 'spec.providerProxy.addresses', 'service'),
   },
   {
     id: 'class/proxy-url',

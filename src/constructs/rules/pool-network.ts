@@ -10,8 +10,18 @@ interface LooseRule {
 
 const selectsSome = (selector: NetworkPolicyPeer['podSelector']): boolean => Object.keys(selector?.matchLabels ?? {}).length > 0;
 
-/** A pool's policies open paths to named Pods of named namespaces, port by port; a class may add such a path and no other. */
-export const poolNetworkRules: readonly Rule<Manifest>[] = [
+/** What one policy of a pool opens besides Pods. */
+export interface OpenAddresses {
+  readonly addresses: readonly string[];
+  /** Only these are open at the addresses: at others a cloud may hand out credentials. */
+  readonly ports: readonly number[];
+}
+
+/**
+ * A pool's policies open paths to named Pods of named namespaces and to addresses of the class, port by port; a class may add such a path
+ * and no other.
+ */
+export const poolNetworkRules = (open: OpenAddresses): readonly Rule<Manifest>[] => [
   {
     id: 'pool/named-peers',
     kind: 'policy',
@@ -19,26 +29,33 @@ export const poolNetworkRules: readonly Rule<Manifest>[] = [
     source: 'workload.md §3.6',
     check: (object) => {
       const { ingress = [], egress = [] } = object['spec'] as { ingress?: readonly LooseRule[]; egress?: readonly LooseRule[] };
-      return broken('spec.ingress', ingress) ?? broken('spec.egress', egress);
+      return broken('spec.ingress', ingress, open) ?? broken('spec.egress', egress, open);
     },
   },
 ];
 
-function broken(field: string, rules: readonly LooseRule[]): Broken | undefined {
+function broken(field: string, rules: readonly LooseRule[], open: OpenAddresses): Broken | undefined {
   for (const [index, rule] of rules.entries()) {
     const peers = [...(rule.from ?? []), ...(rule.to ?? [])];
-    const open = peers.find(
-      ({ ipBlock, namespaceSelector, podSelector }) =>
-        ipBlock !== undefined || !selectsSome(namespaceSelector) || !selectsSome(podSelector),
+    const foreign = peers.find(({ ipBlock, namespaceSelector, podSelector }) =>
+      ipBlock ? !open.addresses.includes(ipBlock.cidr) : !selectsSome(namespaceSelector) || !selectsSome(podSelector),
     );
-    if (open)
-      return {
-        field: `${field}[${index}]`,
-        found: open,
-        allowed: 'a namespaceSelector and a podSelector, each with matchLabels, and no ipBlock',
-      };
-    const range = (rule.ports ?? []).find(({ port, endPort }) => endPort !== undefined || typeof port !== 'number');
+    if (foreign) return { field: `${field}[${index}]`, found: foreign, allowed: peerForm(open) };
+    const ports = rule.ports ?? [];
+    const range = ports.find(({ port, endPort }) => endPort !== undefined || typeof port !== 'number');
     if (range) return { field: `${field}[${index}].ports`, found: range, allowed: 'one port by number' };
+    const other = ports.find(({ port }) => !open.ports.some((one) => one === port));
+    if (other && peers.some(({ ipBlock }) => ipBlock))
+      return {
+        field: `${field}[${index}].ports`,
+        found: other,
+        allowed: `port ${[...new Set(open.ports)].join(' or ')} of an ipBlock`,
+      };
   }
   return undefined;
 }
+
+const peerForm = ({ addresses }: OpenAddresses): string =>
+  `a namespaceSelector and a podSelector, each with matchLabels, ${
+    addresses.length === 0 ? 'and no ipBlock' : `or an ipBlock of ${addresses.join(', ')}`
+  }`;

@@ -8,6 +8,7 @@ export const switchableRules = [
   'claim/short-ttl',
   'network-policy/open-rule',
   'network-policy/protocol',
+  'network-policy/ranges',
   'network-policy/types',
   'pod/capabilities',
   'pod/dropped-fields',

@@ -1,8 +1,8 @@
+import { supervisorUrl } from '../../harness/address.js';
 import { createHarnessClient } from '../../harness/client.js';
 import type { HarnessClient } from '../../harness/client.js';
 import { HarnessError } from '../../harness/errors.js';
 import { instant } from '../../harness/instant.js';
-import { supervisorPort } from '../../harness/protocol.js';
 import { sleep } from '../../kube/clock.js';
 import type { PoolWork } from './act.js';
 import type { AuthMaterial } from './memory.js';
@@ -13,11 +13,6 @@ const patience = 3_000;
 const [firstPause, longestPause] = [25, 50];
 /** A policy that is not enforced yet drops packets; waiting for the answer to one would wait for nothing. */
 const perTry = 1_500;
-
-/** `http://10.0.0.1:8080`; IPv6 in brackets. */
-function addressOf(podAddress: string): string {
-  return `http://${podAddress.includes(':') ? `[${podAddress}]` : podAddress}:${supervisorPort}`;
-}
 
 /**
  * Delivers the credentials of this epoch to an attested Pod that is bound to them. A repeat is answered like the first, so it is asked
@@ -43,7 +38,7 @@ export async function seedInstance(work: PoolWork, pod: PodView): Promise<void> 
     nonce: auth.bootstrap.nonce,
     credentials: { ...auth.credentials, providerToken: token.value },
   };
-  const client = createHarnessClient({ baseUrl: addressOf(pod.address ?? '') });
+  const client = createHarnessClient({ baseUrl: supervisorUrl(pod.address ?? '') });
   try {
     const result = await asked(work, (signal) => client.bootstrap(delivery, { timeout: perTry, signal }));
     memory.seeding = result === 'conflict' ? 'conflict' : undefined;
@@ -115,7 +110,7 @@ async function withInstance<T>(work: PoolWork, pod: PodView, use: (client: Harne
 }
 
 export function clientOf(podAddress: string, auth: AuthMaterial): HarnessClient {
-  return createHarnessClient({ baseUrl: addressOf(podAddress), credentials: auth.credentials });
+  return createHarnessClient({ baseUrl: supervisorUrl(podAddress), credentials: auth.credentials });
 }
 
 /** Asks again while nothing was written, or nobody answered, until patience ends. Only for what may be repeated. */

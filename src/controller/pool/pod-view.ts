@@ -12,6 +12,7 @@ interface ContainerStatus {
 
 interface PodStatus {
   readonly phase?: string;
+  /** Of a dual-stack Pod its first address: the family that the cluster prefers. All of them lead to the same attested Pod. */
   readonly podIP?: string;
   readonly conditions?: readonly {
     readonly type: string;

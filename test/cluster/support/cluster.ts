@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createClient, get, refOf } from '../../../src/kube/client.js';
 import type { KubeClient, ObjectRef } from '../../../src/kube/client.js';
-import { kubeconfigAccess } from '../../../src/kube/access.js';
+import { kubeconfigAccess } from '../../../src/kube/kubeconfig.js';
 import { apply } from '../../../src/kube/apply.js';
 import { createTransport } from '../../../src/kube/transport.js';
 import type { Manifest } from '../../../src/api/index.js';

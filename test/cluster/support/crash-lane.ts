@@ -5,7 +5,7 @@ import type { Manifest, RuntimePool } from '../../../src/api/index.js';
 import type { ControllerSettings } from '../../../src/controller/settings.js';
 import type { Family } from '../../../src/domain/plan.js';
 import { watchedKinds } from '../../../src/controller/world.js';
-import { kubeconfigAccess } from '../../../src/kube/access.js';
+import { kubeconfigAccess } from '../../../src/kube/kubeconfig.js';
 import { get, refOf } from '../../../src/kube/client.js';
 import type { ObjectRef } from '../../../src/kube/client.js';
 import { create } from '../../../src/kube/create.js';

@@ -24,6 +24,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @typedef {object} Settings
  * @property {number} [replicas] of the controller; 1 by default
  * @property {boolean} [gates] both switches; off by default, as in a platform file
+ * @property {{ readonly addresses: readonly string[], readonly ports: readonly number[] }} [apiServer] all that the controller may reach besides sandboxes; everything by default
  * @property {string} [idlePoolTtl] as in `5s`; that of the product by default
  * @property {number} [maxTasksPerNamespace] as many as one likes by default
  * @property {'Strict' | 'AdmissionAware'} [attestation] of every class; that of the product by default
@@ -53,6 +54,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
 export async function synthesize({
   replicas = 1,
   gates = false,
+  apiServer,
   idlePoolTtl,
   maxTasksPerNamespace,
   attestation,
@@ -68,6 +70,7 @@ export async function synthesize({
       ...given.controller,
       replicas,
       gates: { agentSandbox: gates, workspaceDispatch: gates },
+      ...(apiServer === undefined ? {} : { apiServer }),
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
       ...(maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace }),
     },

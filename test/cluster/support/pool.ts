@@ -13,6 +13,7 @@ import { sha256Hex } from '../../../src/lib/sha256.js';
 import { approve } from '../../../src/render/approve.js';
 import { instantiate } from '../../../src/render/instantiate.js';
 import type { RenderedPool } from '../../../src/render/instantiate.js';
+import type { PlatformClass } from '../../../src/render/platform.js';
 import { agent, task } from '../../support/objects.js';
 import { applyAll, cleanUp, gone, kube, manager, platform } from './cluster.js';
 
@@ -32,10 +33,11 @@ export interface PlannedPool {
 /** One that this Codex knows: of others it warns in its answer. */
 const model = 'gpt-5.5';
 
-export function planPool(taskUid: string): PlannedPool {
+/** `change` makes another class of the first one. */
+export function planPool(taskUid: string, change = (spec: PlatformClass['spec']) => spec): PlannedPool {
   const [poolClass] = platform.classes;
   if (!poolClass) throw new Error('the platform of the test cluster has no class');
-  const { compiled } = approve(poolClass);
+  const { compiled } = approve({ ...poolClass, spec: change(poolClass.spec) });
   const asked = task();
   const planned = { task: { ...asked, metadata: { ...asked.metadata, uid: taskUid } }, agent: agent({ model: { name: model } }) };
   const plan = planTask({ ...planned, poolClass: compiled.spec, defaultProvider: '' });
@@ -67,7 +69,7 @@ export function planPool(taskUid: string): PlannedPool {
   };
 }
 
-export const renderPool = (taskUid: string): RenderedPool => planPool(taskUid).rendered;
+export const renderPool = (...of: Parameters<typeof planPool>): RenderedPool => planPool(...of).rendered;
 
 /** Creates what comes after the isolation: template, warm pool, and the claim, once. */
 export async function startPool({ workload, claim }: RenderedPool): Promise<void> {

@@ -28,6 +28,14 @@ test('a Pod without a status is not an instance yet', () => {
   expect(view({})).toMatchObject({ address: undefined, ready: false, finished: false, containerId: undefined });
 });
 
+test.each([
+  ['IPv4 first', ['10.0.0.7', 'fd00::7']],
+  ['IPv6 first', ['fd00::7', '10.0.0.7']],
+])('a Pod of two families is asked at its first address: %s', (_, addresses) => {
+  const [podIP = ''] = addresses;
+  expect(view({ ...running, podIP, podIPs: addresses.map((ip) => ({ ip })) }).address).toBe(podIP);
+});
+
 test('an empty address is none', () => {
   expect(view({ ...running, podIP: '' }).address).toBeUndefined();
 });
