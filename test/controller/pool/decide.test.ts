@@ -648,6 +648,12 @@ group('from a claim to a Pod (§7.3, §7.4)', () => {
       is: failed(),
     },
     {
+      row: 'a reason that no known release of the provider has is shown, and waited for like any start',
+      stage: 'claimed',
+      changes: [withClaim({ verdict: { state: 'open', says: 'SomethingNew: no' } })],
+      is: { ...starting, wait: 120_000 },
+    },
+    {
       row: 'until then it is waited for',
       stage: 'claimed',
       changes: [withClaim({ verdict: { state: 'unseen' } })],
