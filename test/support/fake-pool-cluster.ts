@@ -52,6 +52,8 @@ export interface FakePoolCluster {
   readonly supervisor: FakeSupervisor;
   /** Kinds that the controller may not list. */
   readonly unreadable: Set<WatchedName>;
+  /** Fields that the installed provider does not serve. */
+  readonly unserved: string[];
   /** What mutating admission makes of a Pod that is created, be it in a dry run. */
   readonly admission: { mutate: (pod: Manifest) => Manifest };
   /** What the provider does with a claim. */
@@ -113,6 +115,7 @@ export async function fakePoolCluster(
   const events: KubeEvent[] = [];
   const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
   const admission: FakePoolCluster['admission'] = { mutate: (pod) => pod };
+  const unserved: string[] = [];
   const provider: FakeProvider = { starts: true, ready: undefined };
   let version = 100;
   let [uids, at] = [0, now];
@@ -392,6 +395,7 @@ export async function fakePoolCluster(
     clock,
     supervisor,
     unreadable,
+    unserved,
     admission,
     provider,
     put,
@@ -413,6 +417,7 @@ export async function fakePoolCluster(
         clock,
         enabled: true,
         idleTtl: 900_000,
+        fieldGapsOf: () => unserved,
         record: (event) => events.push(event),
         signals: { status: () => undefined, effect: onEffect, attested: () => undefined },
       }),

@@ -253,6 +253,24 @@ group('guards that come before everything else (§7.2, §7.3)', () => {
       is: { ...failed(), ...later },
     },
     {
+      row: 'fields that the installed provider does not serve are said, before anything is made',
+      stage: 'protected',
+      changes: [having({ unservedFields: ['SandboxWarmPool.spec.x is not served'] })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'an instance that runs is kept, although the provider serves less than before',
+      stage: 'serving',
+      changes: [having({ unservedFields: ['SandboxWarmPool.spec.x is not served'] })],
+      is: said(decided('serving')),
+    },
+    {
+      row: 'a pool ends although fields are not served',
+      stage: 'pooled',
+      changes: [having({ unservedFields: ['SandboxWarmPool.spec.x is not served'] }), gone, deleted],
+      is: said(decided('pooled', gone, deleted)),
+    },
+    {
       row: 'a pool ends although kinds of the provider are missing',
       stage: 'pooled',
       changes: [having({ missingKinds: ['SandboxClaim'], template: undefined, warmPool: undefined }), deleted],

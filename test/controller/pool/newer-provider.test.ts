@@ -118,3 +118,13 @@ test('lifecycle events of a Sandbox change nothing (v1.0.4)', async () => {
   await cluster.run(controller);
   expect([isServing(), cluster.sent.length - before]).toEqual([true, 0]);
 });
+
+test('a field that the installed provider does not serve is named before anything exists, and needs no restart once it is served', async () => {
+  cluster.unserved.push('SandboxWarmPool.spec.readinessGracePeriodSeconds is not served');
+  const controller = cluster.start();
+  await cluster.run(controller, () => lifecycle() === 'Degraded');
+  expect(message()).toContain('SandboxWarmPool.spec.readinessGracePeriodSeconds is not served');
+  expect(cluster.sent.filter(({ method }) => method === 'POST').map(({ kind }) => kind)).toEqual([]);
+  cluster.unserved.pop();
+  await cluster.run(controller, isServing);
+});
