@@ -53,4 +53,25 @@ describe('from kubectl YAML to constructs', () => {
     },
     120_000,
   );
+
+  test('program 0 reads a time of day, an octal number and a quoted flag as kubectl does', () => {
+    const changed = yaml
+      .replace(
+        'restartPolicy: Never',
+        'restartPolicy: Never\n      volumes: [{name: a, configMap: {name: a, defaultMode: 0o644}}]',
+      )
+      .replace('metadata:\n  name: coder\n', 'metadata:\n  annotations: {at: 12:34:56}\n  name: coder\n');
+    writeFileSync(join(folder, 'coder.yaml'), changed);
+    const { stdout, ...rest } = run([join(folder, 'program-0.js')]);
+    expect(rest).toEqual({ status: 0, stderr: '' });
+    expect(readYaml(stdout, 'stdout')[0]?.value).toMatchObject({
+      metadata: { annotations: { at: '12:34:56' } },
+      spec: { podTemplate: { spec: { volumes: [{ name: 'a', configMap: { name: 'a', defaultMode: 420 } }] } } },
+    });
+    const text = yaml.replace('automountServiceAccountToken: false', 'automountServiceAccountToken: "false"');
+    writeFileSync(join(folder, 'coder.yaml'), text);
+    expect(run([join(folder, 'program-0.js')]).stderr).toContain(
+      'coder/template: spec.podTemplate.spec.automountServiceAccountToken: found "false", allowed: true or false',
+    );
+  });
 });

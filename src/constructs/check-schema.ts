@@ -1,6 +1,7 @@
 import { validateNode } from '../api/validate.js';
 import type { Violation } from '../api/validate.js';
 import type { StructuralNode } from '../api/structural.js';
+import { newerFields } from './newer-provider.js';
 import { schemaKinds, schemaTypes } from './schemas.js';
 
 /** A node as the generated table has it: a text is the name of a type of the table. */
@@ -30,9 +31,14 @@ function typeOf(name: string): StructuralNode {
   if (known) return known;
   const compact = schemaTypes[name];
   if (!compact) throw new RangeError(`schemas.ts: found no type ${name}`);
-  const node = expand(compact);
+  const node = expand({ ...compact, ...withNewer(name, compact) });
   expanded.set(name, node);
   return node;
+}
+
+function withNewer(name: string, { properties }: CompactNode): Pick<CompactNode, 'properties'> {
+  const newer = newerFields[name];
+  return newer ? { properties: { ...properties, ...newer } } : {};
 }
 
 function expand(node: CompactNode | string): StructuralNode {

@@ -48,6 +48,7 @@ const ofPod = [
  */
 const patchable: Readonly<Record<string, readonly string[]>> = {
   SandboxTemplate: ['metadata/annotations/**', ...ofPod.map((path) => `spec/podTemplate/${path}`)],
+  SandboxWarmPool: ['spec/readinessGracePeriodSeconds'],
   Deployment: ['metadata/annotations/**', ...ofPod.map((path) => `spec/template/${path}`)],
   NetworkPolicy: ['metadata/annotations/**', 'spec/egress/**', 'spec/ingress/**'],
   Service: ['metadata/annotations/**'],

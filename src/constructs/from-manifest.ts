@@ -5,16 +5,17 @@ import { isObject } from '../lib/json.js';
 import { RenderError } from './errors.js';
 import { Resource } from './resource.js';
 import type { Rule } from './rules/rule.js';
-import { rulesWithout } from './rules/switch.js';
-import type { SwitchableRule } from './rules/switch.js';
+import { objectRules } from './rules/schema.js';
+import { allowedFields, rulesWithout } from './rules/switch.js';
+import type { Allowance } from './rules/switch.js';
 
 /** Options of every `fromManifest`. */
 export interface FromManifestOptions {
   /**
-   * Rules that the manifest may break, by id. The provider's rules always apply.
-   * @default - none: what is insecure is accepted only when it is named
+   * Rules that the manifest may break, by id, and fields that this version does not know: `field:spec.x`. The provider's rules always apply.
+   * @default - none: what is insecure or unknown is accepted only when it is named
    */
-  readonly allow?: readonly SwitchableRule[];
+  readonly allow?: readonly Allowance[];
   /** Rules of your own. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
 }
@@ -50,7 +51,7 @@ export class Written<Options extends FromManifestOptions = FromManifestOptions> 
 /** What props of a construct have that renders one object. */
 interface ObjectProps {
   readonly metadata?: ApiObjectMetadata;
-  readonly allow?: readonly SwitchableRule[];
+  readonly allow?: readonly Allowance[];
   readonly rules?: readonly Rule<Manifest>[];
 }
 
@@ -63,7 +64,8 @@ export function resourceOf<Props extends ObjectProps>(
   specOf: (props: Props) => object,
 ): Resource {
   const { allow, rules: own = [] } = props instanceof Written ? props.options : props;
-  const active = [...rulesWithout(owner.node.path, rules, allow), ...own];
+  const { first, last } = objectRules(allowedFields(allow));
+  const active = [...first, ...rulesWithout(owner.node.path, rules, allow), ...last, ...own];
   return props instanceof Written
     ? Resource.written(owner, 'Resource', props.manifest, active)
     : new Resource(owner, 'Resource', { ...kind, metadata: props.metadata, spec: specOf(props) }, active);

@@ -21,7 +21,7 @@ export { policyRules, providerRules } from './rules/registry.js';
 export type { RegisteredRule } from './rules/registry.js';
 export type { Rule } from './rules/rule.js';
 export { switchableRules } from './rules/switch.js';
-export type { SwitchableRule } from './rules/switch.js';
+export type { Allowance, AllowedField, SwitchableRule } from './rules/switch.js';
 export { RuntimePool } from './runtime-pool.js';
 export type { RuntimePoolProps } from './runtime-pool.js';
 export { RuntimePoolClass } from './runtime-pool-class.js';

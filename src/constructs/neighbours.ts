@@ -46,7 +46,7 @@ export function checkLinks(owner: Construct, resource: Resource, reference?: obj
     validate: () => {
       const object = resource.manifest();
       const linked: Linked = { ...look(object, resource), object, elsewhere: elsewhere(resource, reference) };
-      // Whoever asks says the path.
+      // cdk8s adds the construct path.
       return rules.flatMap((rule: Rule<Linked>) => findingOf('', rule, linked) ?? []).map(describeFinding);
     },
   });

@@ -8,7 +8,7 @@ import { join } from './neighbours.js';
 import type { Resource } from './resource.js';
 import { networkPolicyRules } from './rules/network-policy.js';
 import type { Rule } from './rules/rule.js';
-import type { SwitchableRule } from './rules/switch.js';
+import type { Allowance } from './rules/switch.js';
 
 /** Which objects a selector means. All given terms must hold; `{}` means all. */
 export interface LabelSelector {
@@ -54,8 +54,8 @@ export interface NetworkPolicyProps {
   readonly ingress?: readonly NetworkPolicyIngressRule[];
   /** @default - egress is not governed by this policy */
   readonly egress?: readonly NetworkPolicyEgressRule[];
-  /** Rules of policy that this one may break, by id. @default - none */
-  readonly allow?: readonly SwitchableRule[];
+  /** Rules of policy that this one may break, by id, and fields that this version does not know: `field:spec.x`. @default - none */
+  readonly allow?: readonly Allowance[];
   /** Rules of your own. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
 }

@@ -55,7 +55,7 @@ export class PlainPool extends Construct {
     this.secrets = secretShapes(poolClass, facts);
     applyClassPatches(
       this.node.path,
-      poolClass.patches.filter(({ target }) => target.kind !== 'SandboxTemplate'),
+      poolClass.patches.filter(({ target }) => !target.kind.startsWith('Sandbox')),
       [...isolationTargets(this.isolation), { kind: 'Deployment', resource: this.deployment }],
     );
     this.templateRevision = seal(this.deployment, 'Deployment');

@@ -8,7 +8,8 @@ import { isClusterScoped } from './cluster-scoped.js';
 import { RenderError } from './errors.js';
 import { applyPatch } from './patch.js';
 import type { PatchOperation } from './patch.js';
-import { enforce } from './rules/rule.js';
+import { metadataRules } from './rules/names.js';
+import { brokenText, enforce } from './rules/rule.js';
 import type { Rule } from './rules/rule.js';
 
 export interface ResourceProps {
@@ -34,17 +35,25 @@ export class Resource extends ApiObject {
   readonly #metadata: JsonObject;
 
   /**
-   * `rules` are checked now and after every patch; the construct that owns the resource answers for what is wrong. `metadata` is written as
-   * it is, below what cdk8s makes of the props: see {@link Resource.written}.
+   * `rules` are checked now, after every patch and again at synth, since `metadata` can be changed at any time. The construct that owns the
+   * resource answers for what is wrong. `metadata` is written as it is, below what cdk8s makes of the props: see {@link Resource.written}.
    */
-  constructor(scope: Construct, id: string, props: ResourceProps, rules: readonly Rule<Manifest>[] = [], metadata: object = {}) {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: ResourceProps,
+    rules: readonly Rule<Manifest>[] = metadataRules,
+    metadata: object = {},
+  ) {
     super(scope, id, props);
     const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...body } = props;
-    this.#at = id === 'Resource' ? (this.node.scope?.node.path ?? id) : this.node.path;
+    const owner = (id === 'Resource' ? this.node.scope : undefined) ?? this;
+    this.#at = owner.node.path;
     this.#body = plain(this.#at, body, []) as JsonObject;
     this.#metadata = plain(this.#at, metadata, ['metadata']) as JsonObject;
     this.#rules = rules;
     enforce(this.#at, rules, this.manifest());
+    owner.node.addValidation({ validate: () => brokenText(rules, this.manifest()) });
   }
 
   /**

@@ -8,7 +8,7 @@ import { checkLinks } from './neighbours.js';
 import type { VolumeClaimTemplate } from './pod.js';
 import type { Resource } from './resource.js';
 import { defaultLabelDomains, podLabelRule, sandboxClaimRules } from './rules/sandbox-claim.js';
-import type { SwitchableRule } from './rules/switch.js';
+import type { Allowance } from './rules/switch.js';
 import type { ISandboxWarmPool } from './sandbox-warm-pool.js';
 
 /** Props of {@link SandboxClaim}. */
@@ -45,8 +45,8 @@ export interface SandboxClaimProps {
    * cold. @default - those of the template
    */
   readonly volumeClaimTemplates?: readonly VolumeClaimTemplate[];
-  /** Rules of policy that this claim may break, by id. @default - none */
-  readonly allow?: readonly SwitchableRule[];
+  /** Rules of policy that this claim may break, by id, and fields that this version does not know: `field:spec.x`. @default - none */
+  readonly allow?: readonly Allowance[];
 }
 
 /** Options of {@link SandboxClaim.fromManifest}. */

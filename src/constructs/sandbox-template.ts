@@ -10,7 +10,7 @@ import type { PodTemplate, VolumeClaimTemplate } from './pod.js';
 import type { Resource } from './resource.js';
 import type { Rule } from './rules/rule.js';
 import { sandboxTemplateRules } from './rules/sandbox-template.js';
-import type { SwitchableRule } from './rules/switch.js';
+import type { Allowance } from './rules/switch.js';
 
 /** A SandboxTemplate that a warm pool can refer to. */
 export interface ISandboxTemplate {
@@ -52,8 +52,8 @@ export interface SandboxTemplateProps {
   readonly volumeClaimTemplatesPolicy?: 'Allowed' | 'Overrides' | 'Disallowed';
   /** @default - no volumes that outlive a Pod */
   readonly volumeClaimTemplates?: readonly VolumeClaimTemplate[];
-  /** Rules of policy that this template may break, by id. @default - none */
-  readonly allow?: readonly SwitchableRule[];
+  /** Rules of policy that this template may break, by id, and fields that this version does not know: `field:spec.x`. @default - none */
+  readonly allow?: readonly Allowance[];
   /** Rules of your own, checked beside the others. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
   /**

@@ -6,7 +6,9 @@ import type { FromManifestOptions } from './from-manifest.js';
 import { providerKinds } from './kinds.js';
 import { checkLinks } from './neighbours.js';
 import type { Resource } from './resource.js';
+import type { Rule } from './rules/rule.js';
 import { sandboxWarmPoolRules } from './rules/sandbox-warm-pool.js';
+import type { Allowance } from './rules/switch.js';
 import type { ISandboxTemplate } from './sandbox-template.js';
 
 /** A SandboxWarmPool that claims can draw from. */
@@ -29,6 +31,15 @@ export interface SandboxWarmPoolProps {
    * @default - left out, which the provider reads as OnReplenish
    */
   readonly updateStrategy?: 'Recreate' | 'OnReplenish';
+  /**
+   * Seconds that a new member has to become ready before it is replaced; a whole number, at least 30. Needs agent-sandbox v1.0.12.
+   * @default - left out: the provider's own, 300 seconds in v1.0.3
+   */
+  readonly readinessGracePeriodSeconds?: number;
+  /** Fields that this version does not know: `field:spec.x`. @default - none */
+  readonly allow?: readonly Allowance[];
+  /** Rules of your own, checked beside the others. @default - none */
+  readonly rules?: readonly Rule<Manifest>[];
 }
 
 /** A pool of sandboxes that claims draw from. */
@@ -54,8 +65,9 @@ export class SandboxWarmPool extends Construct implements ISandboxWarmPool {
   }
 }
 
-const warmPoolSpec = ({ template, replicas, updateStrategy }: SandboxWarmPoolProps): object => ({
+const warmPoolSpec = ({ template, replicas, updateStrategy, readinessGracePeriodSeconds }: SandboxWarmPoolProps): object => ({
   sandboxTemplateRef: { name: template.name },
   replicas,
   updateStrategy: updateStrategy === undefined ? undefined : { type: updateStrategy },
+  readinessGracePeriodSeconds,
 });

@@ -9,7 +9,7 @@ import type { PodTemplate, VolumeClaimTemplate } from './pod.js';
 import type { Resource } from './resource.js';
 import type { Rule } from './rules/rule.js';
 import { sandboxRules } from './rules/sandbox.js';
-import type { SwitchableRule } from './rules/switch.js';
+import type { Allowance } from './rules/switch.js';
 
 /** Props of {@link Sandbox}. */
 export interface SandboxProps {
@@ -35,8 +35,8 @@ export interface SandboxProps {
    * @default - left out; the API server fills in Running
    */
   readonly operatingMode?: 'Running' | 'Suspended';
-  /** Rules of policy that this Sandbox may break, by id. @default - none */
-  readonly allow?: readonly SwitchableRule[];
+  /** Rules of policy that this Sandbox may break, by id, and fields that this version does not know: `field:spec.x`. @default - none */
+  readonly allow?: readonly Allowance[];
   /** Rules of your own, checked beside the others. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
 }

@@ -60,7 +60,11 @@ export class WorkspacePool extends Construct {
     applyClassPatches(
       this.node.path,
       poolClass.patches.filter(({ target }) => target.kind !== 'Deployment'),
-      [...isolationTargets(this.isolation), { kind: 'SandboxTemplate', resource: this.template.resource }],
+      [
+        ...isolationTargets(this.isolation),
+        { kind: 'SandboxTemplate', resource: this.template.resource },
+        { kind: 'SandboxWarmPool', resource: this.warmPool.resource },
+      ],
     );
     this.templateRevision = seal(this.template.resource, 'SandboxTemplate');
   }

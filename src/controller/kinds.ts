@@ -5,9 +5,9 @@ import { jittered } from '../kube/backoff.js';
 import { sleep, systemClock } from '../kube/clock.js';
 import type { Clock } from '../kube/clock.js';
 import { kindPresent } from '../kube/discovery.js';
-import { KubeError } from '../kube/errors.js';
-import { isObject, valueAt } from '../lib/json.js';
-import type { Json, JsonObject } from '../lib/json.js';
+import { publishedSchemas, schemaOf } from '../kube/published-schemas.js';
+import { valueAt } from '../lib/json.js';
+import type { JsonObject } from '../lib/json.js';
 
 export interface KindCheckOptions {
   /** Told when the gaps are others than before; first after the first comparison. */
@@ -68,31 +68,13 @@ async function readGaps(client: KubeClient, signal: AbortSignal): Promise<readon
   const published = new Map<string, readonly JsonObject[]>();
   for (const kind of kinds) {
     const root = `${kind.group}/${kind.version}`;
-    const schemas = published.get(root) ?? (await schemasOf(client, root, signal));
+    const schemas = published.get(root) ?? (await publishedSchemas(client, root, { signal }));
     published.set(root, schemas);
-    const served = schemas.find((one) => isOf(one, kind));
+    const served = schemaOf(schemas, { apiVersion: root, kind: kind.kind });
     // A server without a published schema may still serve the kind.
     if (!served && (await kindPresent(client, { apiVersion: root, kind: kind.kind }, { signal }))) continue;
     const needed = valueAt(crd(kind), ['spec', 'versions', '0', 'schema', 'openAPIV3Schema']);
     gaps.push(...kindGaps(kind.kind, needed, served));
   }
   return gaps;
-}
-
-async function schemasOf(client: KubeClient, root: string, signal: AbortSignal): Promise<readonly JsonObject[]> {
-  try {
-    const document = await client.request({ method: 'GET', path: `/openapi/v3/apis/${root}`, signal });
-    const schemas = valueAt(document, ['components', 'schemas']);
-    return isObject(schemas) ? Object.values(schemas).filter(isObject) : [];
-  } catch (error) {
-    if (error instanceof KubeError && error.status === 404) return [];
-    throw error;
-  }
-}
-
-function isOf(schema: JsonObject, kind: Pick<(typeof kinds)[number], 'group' | 'version' | 'kind'>): boolean {
-  const names = schema['x-kubernetes-group-version-kind'];
-  const isSame = (name: Json) =>
-    isObject(name) && name['group'] === kind.group && name['version'] === kind.version && name['kind'] === kind.kind;
-  return Array.isArray(names) && (names as readonly Json[]).some(isSame);
 }

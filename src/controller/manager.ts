@@ -35,6 +35,8 @@ import { createPoolReconciler } from './pool/reconcile.js';
 import { patchWatched } from './patch.js';
 import { Pauses } from './pauses.js';
 import { startProbes } from './probes.js';
+import { watchServedFields } from './served-fields.js';
+import type { ServedFields } from './served-fields.js';
 import type { ControllerSettings } from './settings.js';
 import type { AttemptStep } from './task/attempt-port.js';
 import { createTaskReconciler } from './task/reconcile.js';
@@ -144,6 +146,10 @@ export async function runController(
     synced = true;
   });
   const kindCheck = kindCheckOf(client, log);
+  const fields = watchServedFields(client, {
+    onChange: lookAtPools,
+    onError: (error) => log.error("the provider's schemas", error),
+  });
   gaps = kindCheck.gaps;
   log.info('started', { version: settings.version, ...settings.gates, taskNamespaces: settings.taskNamespaces.join(',') });
 
@@ -158,7 +164,7 @@ export async function runController(
   });
   let code = 0;
   // A process that does not know what there is must not keep one from leading that does.
-  await Promise.race([watched.synced, over]);
+  await Promise.race([Promise.all([watched.synced, fields.looked]), over]);
   const election = elect(client, {
     namespace: settings.controllerNamespace,
     name: controllerName,
@@ -182,6 +188,7 @@ export async function runController(
       settings,
       client: writer,
       world: watched.world,
+      fields,
       tokens,
       pauses,
       leadership,
@@ -197,7 +204,7 @@ export async function runController(
   await leading?.stop();
   leading = undefined;
   await election.release();
-  await Promise.all([watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), probes.close()]);
+  await Promise.all([watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), fields.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
 }
@@ -243,6 +250,7 @@ interface LeadOptions {
   readonly settings: ControllerSettings;
   readonly client: KubeClient;
   readonly world: World;
+  readonly fields: ServedFields;
   readonly tokens: Tokens;
   readonly pauses: Pauses;
   readonly leadership: Leadership;
@@ -253,7 +261,19 @@ interface LeadOptions {
 }
 
 /** Begins to write. Everything that is there is looked at once. */
-function lead({ settings, client, world, tokens, pauses, leadership, log, metrics, onEffect, onStep }: LeadOptions): Leading {
+function lead({
+  settings,
+  client,
+  world,
+  fields,
+  tokens,
+  pauses,
+  leadership,
+  log,
+  metrics,
+  onEffect,
+  onStep,
+}: LeadOptions): Leading {
   const { epoch, signal } = leadership;
   const recorder = createRecorder(client, {
     manager: controllerName,
@@ -292,6 +312,7 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
     enabled: settings.gates.agentSandbox,
     idleTtl: settings.idlePoolTtl,
     tokenVersion: tokens.versionOf,
+    fieldGapsOf: fields.gapsOf,
     signals: {
       status: (pool, before, took) => {
         if (pool.status?.lifecycle === 'Stopped' && before !== 'Stopped') metrics.poolScaledToZero(pool.metadata.uid ?? '');

@@ -19,5 +19,7 @@ export type { CompiledFamily, CompiledObject, CompiledPool } from './compile.js'
 export { instantiate, renderedObjects } from './instantiate.js';
 export type { RenderedPool } from './instantiate.js';
 export { renderRuntimePool } from './runtime-pool.js';
+export { readYaml } from './yaml-read.js';
+export type { YamlDocument } from './yaml-read.js';
 export { toYaml, toYamlStream, YamlError } from './yaml.js';
 export type { YamlCode, YamlOptions } from './yaml.js';

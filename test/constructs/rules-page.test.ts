@@ -16,12 +16,12 @@ const intro = `<!-- Written from the registry: WRITE_DOCS=1 npm run jest -- rule
 # Rules
 
 What the constructs check at synth. An object that breaks a rule is refused with its construct path, the field, what was found and what is
-allowed. A rule about one object runs when the construct is made and after each of its patches. A rule about several objects (a claim
+allowed. A rule about one object runs when the construct is made, after each of its patches, and again at synth. A rule about several objects (a claim
 beside its pool and template) runs at synth, on what stands in the same construct tree under the name and namespace that it refers to;
 what is written elsewhere is not known, and not asked.
 
 \`providerRules\` and \`policyRules\` of the package are these lists as data: \`id\`, \`appliesTo\`, \`because\`, \`source\`, \`unless\`, \`check\`.
-Sources with a § are pages of the contract with the provider, agent-sandbox v1.0.3.
+Sources with a § are pages of the contract with the provider, agent-sandbox v1.0.3. A rule that a later release has brought names it.
 
 The rules do not repeat all that an API server checks of a Pod: they are those that are easily broken, and those whose breach is silent or
 opens something.
@@ -29,7 +29,12 @@ opens something.
 ## Rules of the provider
 
 Facts. Each was seen on a cluster with an object written by hand (\`test/cluster/rules.test.ts\`; the objects are in
-\`test/support/rule-cases.ts\`). They always apply, also to \`fromManifest\`; those with "but" may be named in \`allow\` where that is so.
+\`test/support/rule-cases.ts\`), but for those of a newer provider. They always apply, also to \`fromManifest\`; those with "but" may be named in
+\`allow\` where that is so.
+
+A field that this version does not know is refused with its path. Where the installed provider has it, name it: \`allow: ['field:spec.x']\`, or
+\`field:spec.podTemplate.spec.containers[*].x\` for all items of a list. It is rendered as it is given; what is below it is not checked. The same name
+lets a new word of a known field through. A constructor has no prop for such a field: add it with \`resource.addJsonPatch\`.
 
 `;
 
@@ -56,6 +61,8 @@ function told(seen: Seen): string {
       return 'the sandbox runs, no policy was written';
     case 'members':
       return 'members stay ReconcilerError';
+    case 'newer':
+      return `not on the pinned provider: new in ${seen.since}`;
     case 'test':
       return 'a test of its own, named after the rule';
   }

@@ -395,3 +395,24 @@ test('there is a schema for every kind that a pool renders', () => {
     'v1/Service',
   ]);
 });
+
+describe('readinessGracePeriodSeconds of the warm pool, a field of agent-sandbox v1.0.12,', () => {
+  const graceful = (value: Json): RuntimePoolClassSpec =>
+    poolClass({
+      patches: [{ target: { kind: 'SandboxWarmPool' }, operations: one('/spec/readinessGracePeriodSeconds', value) }],
+    });
+
+  test('is a patch of a class', () => {
+    const warmPool = compile(graceful(60)).workspace.workload.find(({ manifest }) => manifest.kind === 'SandboxWarmPool');
+    expect(warmPool?.manifest['spec']).toMatchObject({ replicas: 0, readinessGracePeriodSeconds: 60 });
+  });
+
+  test.each<Json>([29, '60', 30.5])('is refused: %j', (value) => {
+    expect(refusal(graceful(value))).toMatch(/spec\.readinessGracePeriodSeconds: found .*, allowed: /);
+  });
+
+  test('is all of a warm pool that a class may patch', () => {
+    const patch = { target: { kind: 'SandboxWarmPool' }, operations: one('/spec/replicas', 5) };
+    expect(refusal(poolClass({ patches: [patch] }))).toContain('allowed: operations on spec/readinessGracePeriodSeconds');
+  });
+});

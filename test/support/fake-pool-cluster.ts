@@ -52,8 +52,12 @@ export interface FakePoolCluster {
   readonly supervisor: FakeSupervisor;
   /** Kinds that the controller may not list. */
   readonly unreadable: Set<WatchedName>;
+  /** Fields that the installed provider does not serve. */
+  readonly unserved: string[];
   /** What mutating admission makes of a Pod that is created, be it in a dry run. */
   readonly admission: { mutate: (pod: Manifest) => Manifest };
+  /** What the provider does with a claim. */
+  readonly provider: FakeProvider;
   readonly clock: Clock;
   /** Next request that matches fails so; `done`: after it was carried out. */
   readonly fail: (matching: (sent: Sent) => boolean, code: KubeErrorCode | 'crash', done?: boolean) => void;
@@ -63,6 +67,13 @@ export interface FakePoolCluster {
   readonly run: (reconciler: PoolReconciler, until?: () => boolean, most?: number) => Promise<WorkResult>;
   readonly key: string;
   readonly close: () => Promise<void>;
+}
+
+interface FakeProvider {
+  /** It makes a Sandbox and a Pod. */
+  starts: boolean;
+  /** Its Ready condition, which it writes on claim and Sandbox; `undefined` = it writes none. */
+  ready: { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string } | undefined;
 }
 
 interface FakeSupervisor {
@@ -104,6 +115,8 @@ export async function fakePoolCluster(
   const events: KubeEvent[] = [];
   const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
   const admission: FakePoolCluster['admission'] = { mutate: (pod) => pod };
+  const unserved: string[] = [];
+  const provider: FakeProvider = { starts: true, ready: undefined };
   let version = 100;
   let [uids, at] = [0, now];
   const keyOf = (kind: string, name: string) => `${kind} ${name}`;
@@ -254,11 +267,20 @@ export async function fakePoolCluster(
       Object.assign(supervisor, { seeded: false, drained: false, boot: `${supervisor.boot}+` });
       return;
     }
+    for (const kind of ['SandboxClaim', 'Sandbox']) tellReady(kind, name);
     const template = [...objects.values()].find(({ kind }) => kind === 'SandboxTemplate');
-    if (!template || objects.has(keyOf('Pod', name))) return;
+    if (!provider.starts || !template || objects.has(keyOf('Pod', name))) return;
     const sandbox = put(materialized(template, claim, { sandbox: '', pod: '' }).sandbox);
     const { pod } = materialized(template, claim, { sandbox: sandbox.metadata.uid ?? '', pod: '' });
     put({ ...admission.mutate(pod), status: runningStatus(podAddress) });
+  }
+
+  function tellReady(kind: string, name: string): void {
+    const object = objects.get(keyOf(kind, name));
+    if (!object || !provider.ready) return;
+    const condition = { type: 'Ready', observedGeneration: object.metadata.generation ?? 0, ...provider.ready };
+    const status = { conditions: [condition] };
+    if (!equalJson(object['status'], status)) put({ ...object, status });
   }
 
   /** What the controllers of Deployment and ReplicaSet do. */
@@ -373,7 +395,9 @@ export async function fakePoolCluster(
     clock,
     supervisor,
     unreadable,
+    unserved,
     admission,
+    provider,
     put,
     remove,
     pool: () => objectsOf('RuntimePool')[0] as unknown as RuntimePool | undefined,
@@ -393,6 +417,7 @@ export async function fakePoolCluster(
         clock,
         enabled: true,
         idleTtl: 900_000,
+        fieldGapsOf: () => unserved,
         record: (event) => events.push(event),
         signals: { status: () => undefined, effect: onEffect, attested: () => undefined },
       }),

@@ -4,7 +4,7 @@ import type { Manifest } from '../../src/api/index.js';
 import type { FromManifestOptions } from '../../src/constructs/from-manifest.js';
 import { NetworkPolicy } from '../../src/constructs/network-policy.js';
 import type { Resource } from '../../src/constructs/resource.js';
-import type { SwitchableRule } from '../../src/constructs/rules/switch.js';
+import type { Allowance, SwitchableRule } from '../../src/constructs/rules/switch.js';
 import { Sandbox } from '../../src/constructs/sandbox.js';
 import { SandboxClaim } from '../../src/constructs/sandbox-claim.js';
 import { SandboxTemplate } from '../../src/constructs/sandbox-template.js';
@@ -30,7 +30,7 @@ export function fromManifest(
   scope: Construct,
   id: string,
   manifest: Manifest,
-  allow: readonly SwitchableRule[] = [],
+  allow: readonly Allowance[] = [],
 ): { readonly resource: Resource } {
   const of = constructs[manifest.kind];
   if (!of) throw new Error(`no construct for ${manifest.kind}`);

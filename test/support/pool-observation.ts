@@ -262,6 +262,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
     poolClass: { state: 'ready', name: 'codex', compiled, digest },
     enabled: true,
     missingKinds: [],
+    unservedFields: [],
     unreadableKinds: [],
     epoch,
     demand: wantedBy(1),

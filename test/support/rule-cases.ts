@@ -13,6 +13,8 @@ export type Seen =
   | { readonly how: 'no-policy'; readonly template: string }
   /** Accepted, and the pool's members never get ready. */
   | { readonly how: 'members'; readonly says: RegExp }
+  /** A fact of a newer provider than the pinned one: only the release of the provider says so. */
+  | { readonly how: 'newer'; readonly since: string }
   /** Shown by a test of its own. */
   | { readonly how: 'test' };
 
@@ -98,6 +100,30 @@ export function ruleCases(image: string): readonly RuleCase[] {
   const longName = `long-${'n'.repeat(235)}`;
 
   return [
+    {
+      rule: 'object/schema',
+      what: 'a text where true or false belongs',
+      objects: [box('schema', {}, { securityContext: { privileged: 'true' } })],
+      seen: { how: 'refused', says: /securityContext\.privileged: Invalid value: "string"/ },
+    },
+    {
+      rule: 'object/pod-schema',
+      what: 'a word that the API of a Pod does not have',
+      objects: [box('pod-schema', {}, { terminationMessagePolicy: 'Nowhere' })],
+      seen: notReady(/terminationMessagePolicy: Unsupported value/),
+    },
+    {
+      rule: 'object/unknown-field',
+      what: 'a field that the API does not know',
+      objects: [box('unknown-field', { hostNetwrk: true })],
+      seen: { how: 'refused', says: /unknown field \\?"spec\.podTemplate\.spec\.hostNetwrk/ },
+    },
+    {
+      rule: 'warm-pool/readiness-grace',
+      what: 'less than 30 seconds for a member to become ready',
+      objects: [pool('grace', 'grace', { replicas: 0, readinessGracePeriodSeconds: 29 })],
+      seen: { how: 'newer', since: 'v1.0.12' },
+    },
     {
       rule: 'metadata/name',
       what: 'a name with upper case',

@@ -64,8 +64,9 @@ export const claimLinks: readonly Rule<Linked>[] = [
   {
     id: 'claim/service-name',
     kind: 'provider',
-    because: 'the Service gets the name of the claim; one that no Service can have stays ReconcilerError for ever',
-    source: 'provider.md §2',
+    because:
+      'the Service gets the name of the claim; with one that no Service can have the claim stays ReconcilerError for ever, InvalidConfiguration since v1.0.4',
+    source: 'provider.md §2, agent-sandbox v1.0.4',
     check: withTemplate(({ metadata: { name } }, { service }) =>
       service !== true || isServiceName(name)
         ? undefined

@@ -2,6 +2,24 @@ import type { Manifest } from '../../api/index.js';
 import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../lib/kubernetes-names.js';
 import type { Broken, Rule } from './rule.js';
 
+/** What every object needs to be accepted with its labels and annotations. */
+export const metadataRules: readonly Rule<Manifest>[] = [
+  {
+    id: 'metadata/labels',
+    kind: 'provider',
+    because: 'the API server refuses any other label',
+    source: 'Kubernetes labels',
+    check: ({ metadata: { labels } }) => badLabel(labels, 'metadata.labels'),
+  },
+  {
+    id: 'metadata/annotations',
+    kind: 'provider',
+    because: 'the API server refuses any other key',
+    source: 'Kubernetes annotations',
+    check: ({ metadata: { annotations } }) => badAnnotation(annotations, 'metadata.annotations'),
+  },
+];
+
 /** What every namespaced object needs to be accepted at all. */
 export const identityRules: readonly Rule<Manifest>[] = [
   {
@@ -24,20 +42,7 @@ export const identityRules: readonly Rule<Manifest>[] = [
         ? undefined
         : { field: 'metadata.namespace', found: namespace, allowed: 'a DNS label of at most 63 characters' },
   },
-  {
-    id: 'metadata/labels',
-    kind: 'provider',
-    because: 'the API server refuses any other label',
-    source: 'Kubernetes labels',
-    check: ({ metadata: { labels } }) => badLabel(labels, 'metadata.labels'),
-  },
-  {
-    id: 'metadata/annotations',
-    kind: 'provider',
-    because: 'the API server refuses any other key',
-    source: 'Kubernetes annotations',
-    check: ({ metadata: { annotations } }) => badAnnotation(annotations, 'metadata.annotations'),
-  },
+  ...metadataRules,
 ];
 
 /** What a key of a label may be. */

@@ -2,11 +2,13 @@ import type { Manifest } from '../../api/index.js';
 import { claimLinks, templateLinks, warmPoolLinks } from './links.js';
 import type { Linked } from './links.js';
 import { networkPolicyRules } from './network-policy.js';
+import { firstOf } from './pod-parts.js';
 import type { Broken, Rule } from './rule.js';
 import { defaultLabelDomains, podLabelRule, sandboxClaimRules } from './sandbox-claim.js';
 import { sandboxRules } from './sandbox.js';
 import { sandboxTemplateRules } from './sandbox-template.js';
 import { sandboxWarmPoolRules } from './sandbox-warm-pool.js';
+import { objectRules } from './schema.js';
 
 /** A rule as the registry lists it. */
 export interface RegisteredRule extends Omit<Rule<Manifest>, 'check'> {
@@ -24,10 +26,19 @@ const perKind: Readonly<Record<string, readonly [readonly Rule<Manifest>[], read
   NetworkPolicy: [networkPolicyRules, []],
 };
 
+const anyObject = objectRules([]);
+/** Kinds with a Pod template. */
+const podKinds: readonly string[] = ['Sandbox', 'SandboxTemplate'];
+
+function rulesOf(kind: string, own: readonly Rule<Manifest>[]): readonly Rule<Manifest>[] {
+  const { first, last } = anyObject;
+  return [...first, ...own, ...last.filter(({ id }) => id !== 'object/pod-schema' || podKinds.includes(kind))];
+}
+
 /** Rules of one id are one rule, which may look elsewhere in another kind. */
 function registered(): readonly RegisteredRule[] {
   const all = Object.entries(perKind).flatMap(([kind, [own, links]]) => [
-    ...own.map(({ check, ...rule }) => ({ rule, kind, check: (object: Manifest) => check(object) })),
+    ...rulesOf(kind, own).map(({ check, ...rule }) => ({ rule, kind, check: (object: Manifest) => check(object) })),
     ...links.map(({ check, ...rule }) => ({
       rule,
       kind,
@@ -39,8 +50,8 @@ function registered(): readonly RegisteredRule[] {
     const same = all.filter(({ rule }) => rule.id === id);
     return same.slice(0, 1).map(({ rule }) => ({
       ...rule,
-      appliesTo: same.map(({ kind }) => kind),
-      check: (object, linked) => same.find(({ kind }) => kind === object.kind)?.check(object, linked),
+      appliesTo: [...new Set(same.map(({ kind }) => kind))],
+      check: (object, linked) => firstOf(same, ({ kind, check }) => (kind === object.kind ? check(object, linked) : undefined)),
     }));
   });
 }

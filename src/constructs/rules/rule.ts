@@ -1,3 +1,4 @@
+import { describeFinding } from '../../lib/errors.js';
 import type { Finding } from '../../lib/errors.js';
 import { RenderError } from '../errors.js';
 
@@ -21,6 +22,17 @@ export function enforce<T>(at: string, rules: readonly Rule<T>[], object: T): vo
   for (const rule of rules) {
     const finding = findingOf(at, rule, object);
     if (finding) throw new RenderError('rule-violated', finding);
+  }
+}
+
+/** As {@link enforce}, as cdk8s asks at synth: the text of the first broken rule, without the construct path, which cdk8s adds. */
+export function brokenText<T>(rules: readonly Rule<T>[], object: T): string[] {
+  try {
+    enforce('', rules, object);
+    return [];
+  } catch (error) {
+    if (error instanceof RenderError) return [describeFinding(error.finding)];
+    throw error;
   }
 }
 

@@ -4,8 +4,12 @@ import type { Rule } from './rule.js';
 
 interface WarmPoolSpec {
   readonly replicas?: number;
+  readonly readinessGracePeriodSeconds?: number | null;
   readonly sandboxTemplateRef: { readonly name: string };
 }
+
+/** Seconds. */
+const leastGrace = 30;
 
 export const sandboxWarmPoolRules: readonly Rule<Manifest>[] = [
   ...identityRules,
@@ -19,6 +23,22 @@ export const sandboxWarmPoolRules: readonly Rule<Manifest>[] = [
       return replicas === undefined || (Number.isInteger(replicas) && replicas >= 0)
         ? undefined
         : { field: 'spec.replicas', found: replicas, allowed: 'a whole number from 0' };
+    },
+  },
+  {
+    id: 'warm-pool/readiness-grace',
+    kind: 'provider',
+    because: 'the API refuses any other number',
+    source: 'agent-sandbox v1.0.12',
+    check: (object) => {
+      const seconds = (object['spec'] as unknown as WarmPoolSpec).readinessGracePeriodSeconds ?? undefined;
+      return seconds === undefined || (Number.isInteger(seconds) && seconds >= leastGrace)
+        ? undefined
+        : {
+            field: 'spec.readinessGracePeriodSeconds',
+            found: seconds,
+            allowed: `a whole number of seconds, at least ${leastGrace}`,
+          };
     },
   },
   {

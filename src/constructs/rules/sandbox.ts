@@ -11,8 +11,9 @@ export const sandboxRules: readonly Rule<Manifest>[] = [
   {
     id: 'sandbox/service-name',
     kind: 'provider',
-    because: 'the Service gets the name of the Sandbox; one that no Service can have stays ReconcilerError for ever',
-    source: 'provider.md §2',
+    because:
+      'the Service gets the name of the Sandbox; with one that no Service can have it stays ReconcilerError for ever; since v1.0.6 the API server refuses a name of more than 63 characters, and each later update of such a Sandbox',
+    source: 'provider.md §2, agent-sandbox v1.0.6',
     check: (object) =>
       (object['spec'] as { readonly service?: boolean }).service !== true || isServiceName(object.metadata.name)
         ? undefined

@@ -1,14 +1,10 @@
 import type { Manifest } from '../../api/index.js';
+import { meaningOf } from '../../domain/provider-reasons.js';
 import { withoutValues } from '../../kube/sayings.js';
 import { isObject } from '../../lib/json.js';
 import type { Json } from '../../lib/json.js';
 import type { ClaimVerdict } from './observation.js';
 
-/** Reasons that no waiting cures. */
-const refusals: readonly string[] = ['InvalidMetadata', 'EnvVarsInjectionRejected', 'VolumeClaimTemplatesError'];
-const endings: readonly string[] = ['ClaimExpired', 'SandboxExpired'];
-/** What may pass by itself, but would be the cause if it did not: a quota, a missing object. */
-const hindrances: readonly string[] = ['ReconcilerError', 'WarmPoolNotFound', 'TemplateNotFound'];
 /** Messages under which the provider hides configuration errors of reason `ReconcilerError`. */
 const hiddenRefusals = [
   'metadata override conflict',
@@ -30,11 +26,27 @@ export function claimVerdict(claim: Manifest): ClaimVerdict {
   if (!isObject(ready) || ready['status'] !== 'False' || ready['observedGeneration'] !== claim.metadata.generation)
     return { state: 'open' };
   const text = (member: Json | undefined) => (typeof member === 'string' ? member : '');
-  const [reason, message] = [text(ready['reason']), text(ready['message'])];
+  return verdictOf(text(ready['reason']), text(ready['message']));
+}
+
+function verdictOf(reason: string, message: string): ClaimVerdict {
   const says = `${reason}: ${withoutValues(message)}`;
-  if (refusals.includes(reason)) return { state: 'refused', says };
-  if (endings.includes(reason)) return { state: 'ended', says };
-  if (reason === 'ReconcilerError' && hiddenRefusals.some((text) => message.includes(text))) return { state: 'refused', says };
-  if (reason === 'ReconcilerError' && blocks.some((text) => message.includes(text))) return { state: 'blocked', says };
-  return hindrances.includes(reason) ? { state: 'open', says } : { state: 'open' };
+  switch (meaningOf(reason)) {
+    case 'refused':
+      return { state: 'refused', says };
+    case 'ended':
+      return { state: 'ended', says };
+    case 'passing':
+      return { state: 'open' };
+    case 'hindered':
+      return { state: reason === 'ReconcilerError' ? hiddenState(message) : 'open', says };
+    case undefined:
+      return { state: 'open', says };
+  }
+}
+
+/** The provider has one reason for all that its reconciler cannot do. */
+function hiddenState(message: string): 'refused' | 'blocked' | 'open' {
+  if (hiddenRefusals.some((text) => message.includes(text))) return 'refused';
+  return blocks.some((text) => message.includes(text)) ? 'blocked' : 'open';
 }

@@ -84,6 +84,15 @@ const kindsMissing: PoolRule = (o) =>
       }
     : undefined;
 
+/** Before anything is made of a class that the installed provider would keep only in part. What runs already was made of it. */
+const fieldsUnserved: PoolRule = (o) =>
+  o.unservedFields.length > 0 && !o.claim && !isUnwanted(o)
+    ? {
+        status: degraded(`the installed agent-sandbox provider does not fit the class: ${o.unservedFields.join('; ')}`),
+        wait: laterLook,
+      }
+    : undefined;
+
 /** Before it is asked how long nobody wanted it. Source: workload.md §2.10, §7.12. */
 const demanded: PoolRule = (o, now) => {
   // The end of demand for a pool of one Task starts no idle time.
@@ -111,6 +120,7 @@ const rules: readonly PoolRule[] = [
   twoInstances,
   invalid,
   kindsMissing,
+  fieldsUnserved,
   isolationBroken,
   ending,
   running,

@@ -21,6 +21,8 @@ export interface PoolObservation {
   readonly enabled: boolean;
   /** Kinds of the provider that the server does not know. */
   readonly missingKinds: readonly string[];
+  /** Fields that the class needs and the installed provider does not serve, or demands: one sentence each. */
+  readonly unservedFields: readonly string[];
   /** Kinds that a pool of its family is made of, and that cannot be listed: what is absent here may be there. */
   readonly unreadableKinds: readonly string[];
   /** Epoch of this leadership. */

@@ -49,6 +49,8 @@ export interface ObserverOptions {
   readonly idleTtl: number;
   readonly epoch: number;
   readonly tokenVersion: (name: string) => string | undefined;
+  /** Fields of the provider's objects that a class needs and the installed provider does not serve. */
+  readonly fieldGapsOf: (compiled: CompiledPool) => readonly string[];
 }
 
 /** Puts together what is known of a pool; reads nothing from the server. `undefined` = there is no such pool. */
@@ -95,6 +97,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
     enabled: family === 'plain' || options.enabled,
     missingKinds:
       family === 'plain' ? [] : providerKinds.filter((name) => world[name].missing()).map((name) => watchedKinds[name].kind),
+    unservedFields: family === 'plain' || !compiled ? [] : options.fieldGapsOf(compiled),
     unreadableKinds: unreadableKinds(world, family),
     epoch,
     demand: demandOf(

@@ -6,6 +6,7 @@ import type { KubeEvent } from '../../kube/events.js';
 import type { WorkResult } from '../../kube/workqueue.js';
 import { mergeChange } from '../../lib/json.js';
 import type { JsonObject } from '../../lib/json.js';
+import type { CompiledPool } from '../../render/compile.js';
 import { perform } from './act.js';
 import type { Performed, PoolActOptions, PoolWork } from './act.js';
 import { decide } from './decide.js';
@@ -25,6 +26,8 @@ export interface PoolReconcilerOptions extends PoolActOptions {
   /** The operator's switch for the provider. */
   readonly enabled: boolean;
   readonly idleTtl: number;
+  /** Fields of the provider's objects that a class needs and the installed provider does not serve. */
+  readonly fieldGapsOf: (compiled: CompiledPool) => readonly string[];
   readonly record: (event: KubeEvent) => void;
   readonly signals: PoolSignals;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../../../src/api/index.js';
 import { claimVerdict } from '../../../src/controller/pool/claim-verdict.js';
+import { providerReasons } from '../../../src/domain/provider-reasons.js';
 
 /** A claim with the Ready condition that provider v1.0.3 was seen to write. */
 const claim = (reason: string, message: string, { status = 'False', observedGeneration = 1 } = {}): Manifest => ({
@@ -23,6 +24,28 @@ describe('what no waiting cures is refused', () => {
   ])('%s: %s', (reason, message) => {
     expect(claimVerdict(claim(reason, message))).toEqual({ state: 'refused', says: `${reason}: ${message}` });
   });
+});
+
+// A fact of agent-sandbox v1.0.4, which is newer than the pinned release.
+test('a Service name that is too long is refused: InvalidConfiguration', () => {
+  const message = 'Error seen: Service name is longer than 63 characters';
+  expect(claimVerdict(claim('InvalidConfiguration', message))).toEqual({
+    state: 'refused',
+    says: `InvalidConfiguration: ${message}`,
+  });
+});
+
+test('a reason that no known release has is neither terminal nor transient, and is said', () => {
+  for (const reason of ['SomethingNew', 'constructor', '__proto__'])
+    expect(claimVerdict(claim(reason, 'words'))).toEqual({ state: 'open', says: `${reason}: words` });
+});
+
+test('each reason of the table names the release that brought it', () => {
+  const since = Object.values(providerReasons).map((row) => row.since);
+  expect(since.every((release) => /^1\.0\.\d+$/.test(release))).toBe(true);
+  expect(
+    Object.entries(providerReasons).flatMap(([reason, row]) => (row.since === '1.0.3' ? [] : [`${reason} ${row.since}`])),
+  ).toEqual(['InvalidConfiguration 1.0.4']);
 });
 
 describe('what has ended is said to have ended', () => {

@@ -75,6 +75,7 @@ describe('whatever is observed', () => {
     having({ pods: [pod, secondPod] }),
     having({ enabled: false }),
     having({ missingKinds: ['Sandbox'] }),
+    having({ unservedFields: ['Sandbox.spec.x is not served'] }),
     having({ unreadableKinds: ['Sandbox'] }),
     having({ problem: { at: 'RuntimePool a/b', allowed: 'another' } }),
     having({ poolClass: { state: 'drifted', says: 'it changed' } }),

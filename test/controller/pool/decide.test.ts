@@ -253,6 +253,24 @@ group('guards that come before everything else (§7.2, §7.3)', () => {
       is: { ...failed(), ...later },
     },
     {
+      row: 'fields that the installed provider does not serve are said, before anything is made',
+      stage: 'protected',
+      changes: [having({ unservedFields: ['SandboxWarmPool.spec.x is not served'] })],
+      is: { ...failed(), ...later },
+    },
+    {
+      row: 'an instance that runs is kept, although the provider serves less than before',
+      stage: 'serving',
+      changes: [having({ unservedFields: ['SandboxWarmPool.spec.x is not served'] })],
+      is: said(decided('serving')),
+    },
+    {
+      row: 'a pool ends although fields are not served',
+      stage: 'pooled',
+      changes: [having({ unservedFields: ['SandboxWarmPool.spec.x is not served'] }), gone, deleted],
+      is: said(decided('pooled', gone, deleted)),
+    },
+    {
       row: 'a pool ends although kinds of the provider are missing',
       stage: 'pooled',
       changes: [having({ missingKinds: ['SandboxClaim'], template: undefined, warmPool: undefined }), deleted],
@@ -646,6 +664,12 @@ group('from a claim to a Pod (§7.3, §7.4)', () => {
       stage: 'claimed',
       changes: [withClaim({ verdict: { state: 'unseen' } }), claimedAt(5_000)],
       is: failed(),
+    },
+    {
+      row: 'a reason that no known release of the provider has is shown, and waited for like any start',
+      stage: 'claimed',
+      changes: [withClaim({ verdict: { state: 'open', says: 'SomethingNew: no' } })],
+      is: { ...starting, wait: 120_000 },
     },
     {
       row: 'until then it is waited for',

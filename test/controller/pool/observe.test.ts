@@ -72,7 +72,7 @@ const common = { classes: { of: () => readyClass, statusChange: () => undefined 
 async function looksAtOneOf(many: number): Promise<readonly number[]> {
   const { world, visited } = worldOf(many);
   const key = `${serving.metadata.namespace ?? ''}/pool-1`;
-  const options = { ...common, world, enabled: true, idleTtl: 900_000, tokenVersion: () => undefined };
+  const options = { ...common, world, enabled: true, idleTtl: 900_000, tokenVersion: () => undefined, fieldGapsOf: () => [] };
   const o = observePool(options, key, createMemory());
   expect([o?.demand.active, o?.pods.length, o?.remains.length]).toEqual([1, 1, 4]);
   const ofPool = visited();
