@@ -12,15 +12,17 @@ import { classDigest, compile } from '../render/compile.js';
 import { approveAll } from '../render/approve.js';
 import { readPlatform } from '../render/platform.js';
 import type { Platform } from '../render/platform.js';
-import { InputError, readInput } from './files.js';
+import { InputError, inputName, readInput, refuseTwoInputs } from './files.js';
+import { maxInput } from './max-input.js';
 import { liveInputs } from './plan-facts.js';
 import type { LiveInput } from './plan-facts.js';
-import { namespaceForm, readClass, readDocuments, readFacts } from './plan-input.js';
+import { readClass, readDocuments } from './plan-input.js';
 import type { PlanDocuments } from './plan-input.js';
 import { outputs, print } from './plan-print.js';
 import { acceptedResult, refusedResult, stoppedResult } from './plan-result.js';
 import type { ChosenClass } from './plan-result.js';
 import { classObstacle, platformObstacle } from './plan-today.js';
+import { namespaceForm, readFacts } from './read-facts.js';
 
 export interface PlanOptions {
   readonly filename: readonly string[];
@@ -29,6 +31,8 @@ export interface PlanOptions {
   readonly class?: string;
   readonly facts?: string;
   readonly output: string;
+  /** Bytes of each file of Tasks and Agents, as a quantity. */
+  readonly maxInput?: string;
   /** Asks what would happen with the switches on, the namespace served and the class approved. */
   readonly assumeEnabled?: true;
   readonly agentSandboxEnabled?: string | true;
@@ -41,8 +45,14 @@ export function plan(options: PlanOptions): void {
   const output = outputs.find((form) => form === options.output);
   if (!output)
     throw new InputError('input-invalid', { at: 'plan', field: '--output', found: options.output, allowed: outputs.join(', ') });
+  refuseTwoInputs('plan', [
+    ...options.filename.map((file) => ['--filename', file] as const),
+    ['--facts', options.facts],
+    ['--class', options.class],
+    ['--platform', options.platform],
+  ]);
   const given = options.facts === undefined ? {} : readFacts(options.facts);
-  const documents = readDocuments(options.filename, namespaceOf(options, given));
+  const documents = readDocuments(options.filename, namespaceOf(options, given), maxInput('plan', options.maxInput));
   const platform = platformOf(options);
   const { live, known } = liveValues(documents, given);
   const task = withUid(documents.task, live.taskUid);
@@ -81,7 +91,9 @@ function unplanned(task: Task): never {
 
 /** The platform is not needed with --class; then it only adds what it would say today. */
 function platformOf({ class: poolClass, platform }: PlanOptions): Platform | undefined {
-  return poolClass === undefined || existsSync(platform) ? readPlatform(readInput(platform), platform) : undefined;
+  return poolClass === undefined || platform === '-' || existsSync(platform)
+    ? readPlatform(readInput(platform), inputName(platform))
+    : undefined;
 }
 
 /** The namespace of documents that name none; `undefined` = the place-holder. */
@@ -196,7 +208,7 @@ interface Situation {
 
 /** What a person should know beside the verdict. */
 function notesOn({ task, documents, agent, hosting, platform, options, accepted }: Situation): readonly string[] {
-  const notes: string[] = [];
+  const notes: string[] = [...documents.notes];
   if (!platform) notes.push(`there is no ${options.platform}: switches that no flag names are taken as on`);
   if (documents.task.metadata.deletionTimestamp !== undefined)
     notes.push('the Task is being deleted; this is the plan of a new one');

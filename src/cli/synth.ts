@@ -1,10 +1,10 @@
 import { distFiles } from '../render/dist.js';
 import { writeOutput } from '../render/output.js';
 import { readPlatform } from '../render/platform.js';
-import { readInput } from './files.js';
+import { inputName, readInput } from './files.js';
 
 export function synth({ platform, out }: { readonly platform: string; readonly out: string }): void {
-  const files = distFiles(readPlatform(readInput(platform), platform), platform);
+  const files = distFiles(readPlatform(readInput(platform), inputName(platform)), inputName(platform));
   const changed = writeOutput(out, files);
   process.stderr.write(`${out}: ${files.length} files, ${changed.length === 0 ? 'none changed' : `${changed.length} changed`}\n`);
   for (const path of changed) process.stdout.write(`${path}\n`);

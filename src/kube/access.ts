@@ -3,6 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../lib/errors.js';
+import { systemWords } from '../lib/system-words.js';
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
 import { systemClock } from './clock.js';
@@ -173,10 +174,6 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new AccessError(
-      'access-invalid',
-      { at: file, found: (cause as NodeJS.ErrnoException).code, allowed: 'a file that can be read' },
-      { cause },
-    );
+    throw new AccessError('access-invalid', { at: file, says: systemWords(cause) }, { cause });
   }
 }
