@@ -5,6 +5,7 @@ import { assess } from '../domain/admission/assess.js';
 import type { Hosting } from '../domain/admission/rule.js';
 import { available } from '../domain/available.js';
 import { nameOf, selectableResourceClass } from '../domain/plan.js';
+import { withoutEffect } from '../domain/without-effect.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
@@ -214,9 +215,7 @@ function notesOn({ task, documents, agent, hosting, platform, options, accepted 
     notes.push('the Task is being deleted; this is the plan of a new one');
   else if (documents.task.status?.phase !== undefined)
     notes.push(`the Task is already ${documents.task.status.phase}; this is the plan of a new one`);
-  if (agent?.spec.secretRef) {
-    notes.push(`${nameOf('Agent', agent)}: spec.secretRef is not used; access to the model comes from the proxy of the class`);
-  }
+  for (const { at, field, because } of withoutEffect(task, agent)) notes.push(`${at}: ${field} is not used: ${because}`);
   const gates = platform?.controller.gates;
   const today =
     accepted && gates

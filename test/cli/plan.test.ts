@@ -71,6 +71,24 @@ describe('the Task and Agent of the deploy guide', () => {
     expect(result.poolClass?.approved).toBe(true);
   });
 
+  test('are told of every field that is not used, in every form of output', () => {
+    const unused = smoke
+      .replace(
+        '  secretRef:',
+        '  session: { enabled: true }\n  ttlAfterLastTask: 1h\n  coordination: { enabled: true }\n  secretRef:',
+      )
+      .replace(
+        '  timeout: 10m0s',
+        '  webhookURL: https://x.test\n  requestedBy: { username: me }\n  ai: { model: x }\n  timeZone: UTC\n  timeout: 10m0s',
+      );
+    const fields = ['session', 'ttlAfterLastTask', 'coordination', 'secretRef', 'webhookURL', 'requestedBy', 'ai', 'timeZone'];
+    for (const form of ['summary', 'json', 'yaml']) {
+      const { code, stdout } = planned(unused, '-o', form);
+      expect(code).toBe(0);
+      for (const field of fields) expect(stdout).toContain(`: spec.${field} is not used: `);
+    }
+  });
+
   test('are told of what is not used, and of what the committed platform would say today, in every form of output', () => {
     for (const form of ['summary', 'json', 'yaml']) {
       const { stdout } = planned(smoke, '-o', form);
