@@ -45,6 +45,15 @@ export function typeText(node: StructuralNode): string {
   }
 }
 
+/**
+ * How a number becomes the text that is wanted. Without quotes YAML reads `1.5`, `0123` and `yes` as something else; kubectl and the API
+ * server refuse the same of a CRD, where a quantity is an integer or text.
+ */
+export function quotesHint(node: StructuralNode, value: Json | undefined): string {
+  const isText = node['x-kubernetes-int-or-string'] ?? node.type === 'string';
+  return isText && typeof value === 'number' ? `; put ${value} in quotes` : '';
+}
+
 function textText(node: StructuralNode): string {
   if (node.enum) return words(node.enum, 'or');
   if (node.format === 'date-time') return 'a time as RFC 3339 has it, such as 2026-01-31T12:00:00Z';
@@ -81,7 +90,8 @@ function matches(pattern: string, text: string): boolean {
 
 const rfc3339 = /^\d{4}-(0[1-9]|1[0-2])-(\d{2})T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i;
 
-function isTimestamp(text: string): boolean {
+/** RFC 3339, with a day that the month has. */
+export function isTimestamp(text: string): boolean {
   if (!rfc3339.test(text)) return false;
   const [year, month, day] = [text.slice(0, 4), text.slice(5, 7), text.slice(8, 10)].map(Number) as [number, number, number];
   return day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate();

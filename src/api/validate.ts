@@ -4,7 +4,7 @@ import { nearest } from '../lib/nearest.js';
 import { celValue, evaluate, isTransition } from './cel.js';
 import { defaulted } from './defaults.js';
 import type { Kind } from './kind.js';
-import { hasType, limits, typeText, words } from './limits.js';
+import { hasType, limits, quotesHint, typeText, words } from './limits.js';
 import { memberNode, structural } from './structural.js';
 import type { StructuralNode } from './structural.js';
 
@@ -71,7 +71,7 @@ function check(kind: Kind<unknown>, object: unknown, previous: unknown): readonl
 function visit(node: StructuralNode, value: Json | undefined, previous: Json | undefined, path: Path, outer: Report): void {
   if (value === null && node.nullable) return;
   if (!hasType(node, value)) {
-    outer(path, value, typeText(node), 'type');
+    outer(path, value, typeText(node) + quotesHint(node, value), 'type');
     return;
   }
   let clean = true;

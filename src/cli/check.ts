@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { distFiles } from '../render/dist.js';
 import { compareOutput } from '../render/output.js';
 import { readPlatform } from '../render/platform.js';
-import { readInput } from './files.js';
+import { inputName, readInput } from './files.js';
 import { lineDiff, shortened } from './line-diff.js';
 
 const says = {
@@ -16,7 +16,7 @@ const says = {
 const sides = { old: 'committed', wanted: 'rendered' };
 
 export function check({ platform, out }: { readonly platform: string; readonly out: string }): void {
-  const files = distFiles(readPlatform(readInput(platform), platform), platform);
+  const files = distFiles(readPlatform(readInput(platform), inputName(platform)), inputName(platform));
   const differences = compareOutput(out, files);
   for (const { path, kind } of differences) {
     process.stdout.write(`${out}/${path} ${says[kind]}\n`);

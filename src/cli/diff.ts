@@ -10,9 +10,11 @@ import { isObject } from '../lib/json.js';
 import { refuseDuplicates } from '../render/order.js';
 import { diffResult, printDiff, printSummary } from './diff-print.js';
 import type { DiffedObject, DiffResult } from './diff-print.js';
-import { InputError } from './files.js';
+import { InputError, inputName, refuseTwoInputs } from './files.js';
+import type { InputLimit } from './files.js';
 import { accessBy, usualKubeconfig } from './kubeconfig.js';
-import { readObjects, refuseTwoInputs } from './read-objects.js';
+import { maxInput } from './max-input.js';
+import { readObjects } from './read-objects.js';
 import type { ReadObject } from './read-objects.js';
 
 export interface DiffOptions {
@@ -23,6 +25,8 @@ export interface DiffOptions {
   readonly fieldManager: string;
   readonly allowManager: readonly string[];
   readonly output: string;
+  /** Bytes of each file, as a quantity. */
+  readonly maxInput?: string;
 }
 
 const outputs = ['text', 'json'] as const;
@@ -46,7 +50,10 @@ export async function diff(options: DiffOptions): Promise<void> {
   const output = outputs.find((form) => form === options.output);
   if (!output)
     throw new InputError('input-invalid', { at: 'diff', field: '--output', found: options.output, allowed: outputs.join(', ') });
-  const given = filesOf(options).flatMap(comparable).map(named);
+  const limit = maxInput('diff', options.maxInput);
+  const given = filesOf(options)
+    .flatMap((file) => comparable(file, limit))
+    .map(named);
   if (given.length === 0)
     throw new InputError('input-invalid', { at: 'diff', found: 'no object', allowed: 'at least one object to compare' });
   refuseDuplicates(given);
@@ -120,7 +127,10 @@ function filesOf({ filename, dist }: DiffOptions): readonly string[] {
       allowed: 'either --filename or --dist',
     });
   if (filename !== undefined) {
-    refuseTwoInputs('diff', filename);
+    refuseTwoInputs(
+      'diff',
+      filename.map((file) => ['--filename', file]),
+    );
     return filename;
   }
   const folder = dist === true || dist === undefined ? 'dist' : dist;
@@ -133,11 +143,10 @@ function filesOf({ filename, dist }: DiffOptions): readonly string[] {
 }
 
 /** An empty file is a broken pipe more often than a wish, so that it never counts as no drift. */
-function comparable(file: string): readonly ReadObject[] {
-  const objects = readObjects(file);
+function comparable(file: string, limit: InputLimit): readonly ReadObject[] {
+  const objects = readObjects(file, limit);
   if (objects.length > 0) return objects;
-  const at = file === '-' ? 'standard input' : file;
-  throw new InputError('input-invalid', { at, found: 'no object', allowed: 'at least one object to compare' });
+  throw new InputError('input-invalid', { at: inputName(file), found: 'no object', allowed: 'at least one object to compare' });
 }
 
 function named({ at, value }: ReadObject): { readonly at: string; readonly manifest: Manifest } {

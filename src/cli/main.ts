@@ -1,13 +1,10 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
-import { Command, CommanderError } from 'commander';
-import { CodedError } from '../lib/errors.js';
+import { Command } from 'commander';
 import { controllerOptions } from './controller-options.js';
 import type { DiffOptions } from './diff.js';
 import type { PlanOptions } from './plan.js';
-
-/** Exit codes: 0 done, 1 refused or different, 2 the call or its input cannot be used, 70 a defect of ours (EX_SOFTWARE). */
-const exitCodes = { usage: 2, defect: 70 } as const;
+import { reported, watchOutputs } from './report.js';
 
 const { version } = createRequire(import.meta.url)('orka-workspaces/package.json') as { readonly version: string };
 
@@ -17,6 +14,8 @@ const program = new Command('orka-workspaces')
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(text) });
 
+const maxInputHelp = 'bytes that one file may have, as a quantity such as 100Mi (default: 32Mi)';
+
 // Each command loads its own modules: `plan` must answer before a person notices.
 program
   .command('synth')
@@ -25,7 +24,8 @@ program
   .option('--out <folder>', 'where to write', 'dist')
   .addHelpText(
     'after',
-    '\nExamples:\n  $ orka-workspaces synth\n  $ orka-workspaces synth --platform staging.yaml --out dist-staging',
+    '\nExamples:\n  $ orka-workspaces synth\n  $ orka-workspaces synth --platform staging.yaml --out dist-staging' +
+      '\n\nExit code 0: the folder is up to date. 2: the settings or the folder cannot be used. 70: a defect of ours.',
   )
   .action(async (options: { platform: string; out: string }) => (await import('./synth.js')).synth(options));
 
@@ -34,7 +34,11 @@ program
   .description('compare an output folder with what synth would write now; exit 1 with a diff when they differ')
   .option('--platform <file>', 'settings of the installation', 'platform.yaml')
   .option('--out <folder>', 'the committed output', 'dist')
-  .addHelpText('after', '\nExample:\n  $ orka-workspaces check || echo "run npm run synth and commit dist/"')
+  .addHelpText(
+    'after',
+    '\nExample:\n  $ orka-workspaces check || echo "run npm run synth and commit dist/"' +
+      '\n\nExit code 0: equal. 1: different. 2: the settings or the folder cannot be used. 70: a defect of ours.',
+  )
   .action(async (options: { platform: string; out: string }) => (await import('./check.js')).check(options));
 
 const repeat = (value: string, values: readonly string[] = []): readonly string[] => [...values, value];
@@ -47,6 +51,7 @@ program
   .option('--class <file>', 'a RuntimePoolClass to plan with, instead of the classes of the platform')
   .option('--facts <file>', 'values of live facts, instead of place-holders')
   .option('-o, --output <form>', 'summary, yaml or json', 'summary')
+  .option('--max-input <size>', maxInputHelp)
   .option('--assume-enabled', 'answer as if the switches were on, the namespace served and the class approved')
   .option('--agent-sandbox-enabled [bool]', 'instead of controller.gates.agentSandbox of the platform')
   .option('--acp-workspace-dispatch-enabled [bool]', 'instead of controller.gates.workspaceDispatch of the platform')
@@ -61,7 +66,7 @@ Examples:
   $ orka-workspaces plan -f smoke.yaml --assume-enabled
 
 Verdicts are of the installed controller, by the platform file: accepted, refused, waiting (for an operator) or unseen (by any controller).
-Exit code 0: accepted. 1: another verdict; the data is on stdout too. 2: the input cannot be planned.`,
+Exit code 0: accepted. 1: another verdict; the data is on stdout too. 2: the input cannot be planned. 70: a defect of ours.`,
   )
   .action(async (options: PlanOptions) => (await import('./plan.js')).plan(options));
 
@@ -78,6 +83,7 @@ program
     'kubectl',
   )
   .option('--allow-manager <name>', 'whose further fields are expected, repeatable; an autoscaler for example', repeat, [])
+  .option('--max-input <size>', maxInputHelp)
   .option('-o, --output <form>', 'text or json', 'text')
   .addHelpText(
     'after',
@@ -99,7 +105,8 @@ Examples:
   $ kubectl kustomize overlays/staging | orka-workspaces diff -f - --field-manager argocd-controller
   $ orka-workspaces diff --dist -o json | jq -r '.objects[] | select(.state != "same") | .name'
 
-Exit code 0: no drift. 1: something is changed, missing, in conflict, or has fields of another manager. 2: something could not be compared.`,
+Exit code 0: no drift. 1: something is changed, missing, in conflict, or has fields of another manager. 2: something could not be compared.
+70: a defect of ours.`,
   )
   .action(async (options: DiffOptions) => (await import('./diff.js')).diff(options));
 
@@ -119,27 +126,14 @@ Examples:
   $ orka-workspaces controller --controller-namespace orka-system --watch-namespace demo-magic --kubeconfig ~/.kube/config \\
       --agent-sandbox-enabled --acp-workspace-dispatch-enabled
 
-Exit code 0: stopped by a signal. 1: leadership lost. 2: the settings cannot be used.`,
+Exit code 0: stopped by a signal. 1: leadership lost. 2: the settings cannot be used. 70: a defect of ours.`,
   )
   .action(async (_options: object, command: Command) => (await import('./controller.js')).controller(command, version));
 
-// `… | head` has read enough; that is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? process.exitCode : report(error));
-});
+watchOutputs();
 
 try {
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = report(error);
-}
-
-function report(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
-  if (error instanceof CodedError) {
-    process.stderr.write(`error: ${error.message}\n`);
-    return exitCodes.usage;
-  }
-  process.stderr.write(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  return exitCodes.defect;
+  process.exitCode = reported(error);
 }

@@ -3,13 +3,13 @@ import type { Agent, Kind, Manifest, RuntimePoolClass, Task } from '../api/index
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import type { JsonObject } from '../lib/json.js';
-import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { nameOf } from '../domain/plan.js';
-import { readYaml } from '../render/yaml-read.js';
-import { InputError, readInput } from './files.js';
+import { InputError, inputName } from './files.js';
+import type { InputLimit } from './files.js';
 import { liveInputs } from './plan-facts.js';
-import type { LiveInput } from './plan-facts.js';
-import { readObjects, refuseTwoInputs } from './read-objects.js';
+import { sorted } from './plan-kinds.js';
+import { progress } from './progress.js';
+import { readObjects } from './read-objects.js';
 import type { ReadObject } from './read-objects.js';
 
 /** The documents of a plan. */
@@ -21,36 +21,59 @@ export interface PlanDocuments {
   readonly configMaps: readonly Manifest[];
   /** False when the Task has the place-holder, because neither its file nor the command names a namespace. */
   readonly namespaceKnown: boolean;
+  /** Documents that were skipped, and names that were made up. */
+  readonly notes: readonly string[];
 }
 
-const plannedKinds = ['Task', 'Agent', 'ConfigMap'];
-
 /**
- * Reads one Task and its Agents. Anything else, anything twice and anything unknown is refused, all problems of a document at once.
- * `namespace` is that of documents that name none, as with `kubectl -n`.
+ * Reads one Task and its Agents. Objects of other kinds are skipped with a note; anything twice and anything unknown is refused, all
+ * problems of a document at once. `namespace` is that of documents that name none, as with `kubectl -n`.
  */
-export function readDocuments(files: readonly string[], namespace: string | undefined): PlanDocuments {
-  refuseTwoInputs('plan', files);
-  const written = files.flatMap((file) => documentsOf(file, plannedKinds));
+export function readDocuments(files: readonly string[], namespace: string | undefined, limit?: InputLimit): PlanDocuments {
+  const { planned, notes: skipped } = sorted(files.flatMap((file) => readObjects(file, limit)));
+  const named = planned.map(withName);
+  const written = named.map(({ document }) => document);
   const documents = written.map((document) => withNamespace(document, namespace ?? liveInputs.namespace));
   const tasks = documents.filter(({ value }) => value.kind === 'Task');
   const [task] = tasks;
   if (!task || tasks.length > 1) {
     throw new InputError('input-invalid', {
-      at: files.join(', '),
+      at: files.map(inputName).join(', '),
+      ...(skipped[0] === undefined ? {} : { says: skipped[0] }),
       found: tasks.length === 0 ? 'no Task' : tasks.map(({ at }) => at),
       allowed: 'exactly one Task',
     });
   }
-  const agents = documents.filter(({ value }) => value.kind === 'Agent').map((document) => checked<Agent>(agentKind, document));
+  const agents = documents.filter(({ value }) => value.kind === 'Agent').map(agentAt);
   const configMaps = documents.filter(({ value }) => value.kind === 'ConfigMap').map(configMapOf);
-  for (const [kind, objects] of [
-    ['Agent', agents],
-    ['ConfigMap', configMaps],
-  ] as const)
-    refuseTwice(kind, objects);
+  refuseTwice('Agent', agents);
+  refuseTwice('ConfigMap', configMaps);
   const namespaceKnown = namespace !== undefined || written.some((one) => one.value.kind === 'Task' && hasNamespace(one));
-  return { task: checked<Task>(taskKind, task), agents, configMaps, namespaceKnown };
+  const notes = [...skipped, ...named.flatMap(({ note }) => note ?? [])];
+  return { task: checked<Task>(taskKind, task), agents, configMaps, namespaceKnown, notes };
+}
+
+function agentAt(document: ReadObject, index: number, { length }: readonly ReadObject[]): Agent {
+  progress.at(() => `checked ${index} of ${length} Agents`);
+  return checked<Agent>(agentKind, document);
+}
+
+/** What the API server appends to a `generateName`, and how much of that it keeps. */
+const appended = 'xxxxx';
+const keptOfGenerateName = 63 - appended.length;
+
+/** `kubectl create` takes an object without a name that has a `generateName`. */
+function withName(document: ReadObject): { readonly document: ReadObject; readonly note?: string } {
+  const { at, value } = document;
+  const metadata = value['metadata'];
+  if (!isObject(metadata) || (metadata['name'] ?? '') !== '') return { document };
+  const base = metadata['generateName'];
+  if (typeof base !== 'string' || base === '') return { document };
+  const name = `${base.slice(0, keptOfGenerateName)}${appended}`;
+  return {
+    document: { at, value: { ...value, metadata: { ...metadata, name } } },
+    note: `${value.kind} ${name}: the API server makes the last ${appended.length} characters of the name out of metadata.generateName`,
+  };
 }
 
 function hasNamespace({ value: { metadata } }: ReadObject): boolean {
@@ -65,10 +88,12 @@ function withNamespace(document: ReadObject, namespace: string): ReadObject {
 }
 
 function refuseTwice(kind: string, objects: readonly Pick<Manifest, 'metadata'>[]): void {
-  const names = objects.map((object) => nameOf(kind, object));
-  const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined)
-    throw new InputError('input-invalid', { at: twice, found: 'two documents', allowed: `each ${kind} once` });
+  const seen = new Set<string>();
+  for (const object of objects) {
+    const name = nameOf(kind, object);
+    if (seen.has(name)) throw new InputError('input-invalid', { at: name, found: 'two documents', allowed: `each ${kind} once` });
+    seen.add(name);
+  }
 }
 
 function configMapOf({ at, value }: ReadObject): Manifest {
@@ -80,64 +105,19 @@ function configMapOf({ at, value }: ReadObject): Manifest {
 
 /** A RuntimePoolClass as kubectl prints it. */
 export function readClass(file: string): RuntimePoolClass {
-  const documents = documentsOf(file, ['RuntimePoolClass']);
-  const [document] = documents;
-  if (!document || documents.length > 1)
-    throw new InputError('input-invalid', { at: file, found: `${documents.length} documents`, allowed: 'one RuntimePoolClass' });
-  return checked<RuntimePoolClass>(runtimePoolClassKind, document);
-}
-
-export const namespaceForm = 'the name of a namespace';
-const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
-const wholeNumber = { test: matches(/^[1-9]\d{0,15}$/), allowed: 'a whole number from 1' };
-const uid = { test: matches(/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/), allowed: 'a UID' };
-const random = { test: matches(/^[\da-f]{24}$/), allowed: '24 lower-case hexadecimal digits' };
-const key = { test: matches(/^[\w-]{43}$/), allowed: '32 bytes in base64url' };
-
-/** What each live value can be, so that a plan cannot show what the controller would never make. */
-const forms: Readonly<Record<LiveInput, { readonly test: (text: string) => boolean; readonly allowed: string }>> = {
-  namespace: { test: isDnsLabel, allowed: namespaceForm },
-  now: { test: matches(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/), allowed: 'an instant as 2026-01-31T08:00:00Z' },
-  taskUid: uid,
-  agentUid: uid,
-  agentGeneration: wholeNumber,
-  poolUid: uid,
-  poolGeneration: wholeNumber,
-  controllerEpoch: wholeNumber,
-  tokenGeneration: { test: matches(/^[\da-f]{16}$/), allowed: '16 lower-case hexadecimal digits' },
-  authSecretRandom: random,
-  providerSecretRandom: random,
-  bootstrapNonce: key,
-  bootstrapPublicKey: key,
-};
-
-/** Values of live facts: a flat map of names to texts or numbers. */
-export function readFacts(file: string): Readonly<Partial<Record<LiveInput, string>>> {
-  const documents = readYaml(readInput(file), file);
-  const names = Object.keys(liveInputs) as LiveInput[];
-  const refuse = (field: string, found: unknown, allowed: string): never => {
-    throw new InputError('input-invalid', { at: file, field, found, allowed });
-  };
-  const facts = documents[0]?.value;
-  if (documents.length > 1) return refuse('', `${documents.length} documents`, 'one document');
-  if (!isObject(facts)) return refuse('', facts, `a map with some of ${names.join(', ')}`);
-  const given = Object.entries(facts).map(([field, value]): [LiveInput, string] => {
-    const name = names.find((one) => one === field) ?? refuse(field, value, names.join(', '));
-    if (typeof value !== 'string' && typeof value !== 'number') return refuse(name, value, 'a text or a number');
-    if (!forms[name].test(String(value))) return refuse(name, value, forms[name].allowed);
-    return [name, String(value)];
-  });
-  return Object.fromEntries(given);
-}
-
-function documentsOf(file: string, kinds: readonly string[]): readonly ReadObject[] {
   const documents = readObjects(file);
   for (const { at, value } of documents) {
-    if (!kinds.includes(value.kind)) {
-      throw new InputError('input-invalid', { at, field: 'kind', found: value.kind, allowed: kinds.join(', ') });
-    }
+    if (value.kind !== 'RuntimePoolClass')
+      throw new InputError('input-invalid', { at, field: 'kind', found: value.kind, allowed: 'RuntimePoolClass' });
   }
-  return documents;
+  const [document] = documents;
+  if (!document || documents.length > 1)
+    throw new InputError('input-invalid', {
+      at: inputName(file),
+      found: `${documents.length} documents`,
+      allowed: 'one RuntimePoolClass',
+    });
+  return checked<RuntimePoolClass>(runtimePoolClassKind, document);
 }
 
 function checked<T>(kind: Kind<T>, { at, value }: ReadObject): T {

@@ -5,6 +5,7 @@ import { assess } from '../domain/admission/assess.js';
 import type { Hosting } from '../domain/admission/rule.js';
 import { available } from '../domain/available.js';
 import { nameOf, selectableResourceClass } from '../domain/plan.js';
+import { withoutEffect } from '../domain/without-effect.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
@@ -13,15 +14,17 @@ import { approveAll } from '../render/approve.js';
 import { readPlatform } from '../render/platform.js';
 import type { Platform } from '../render/platform.js';
 import { classWarnings } from '../render/warnings.js';
-import { InputError, readInput } from './files.js';
+import { InputError, inputName, readInput, refuseTwoInputs } from './files.js';
+import { maxInput } from './max-input.js';
 import { liveInputs } from './plan-facts.js';
 import type { LiveInput } from './plan-facts.js';
-import { namespaceForm, readClass, readDocuments, readFacts } from './plan-input.js';
+import { readClass, readDocuments } from './plan-input.js';
 import type { PlanDocuments } from './plan-input.js';
 import { outputs, print } from './plan-print.js';
 import { acceptedResult, refusedResult, stoppedResult } from './plan-result.js';
 import type { ChosenClass } from './plan-result.js';
 import { classObstacle, platformObstacle } from './plan-today.js';
+import { namespaceForm, readFacts } from './read-facts.js';
 
 export interface PlanOptions {
   readonly filename: readonly string[];
@@ -30,6 +33,8 @@ export interface PlanOptions {
   readonly class?: string;
   readonly facts?: string;
   readonly output: string;
+  /** Bytes of each file of Tasks and Agents, as a quantity. */
+  readonly maxInput?: string;
   /** Asks what would happen with the switches on, the namespace served and the class approved. */
   readonly assumeEnabled?: true;
   readonly agentSandboxEnabled?: string | true;
@@ -42,8 +47,14 @@ export function plan(options: PlanOptions): void {
   const output = outputs.find((form) => form === options.output);
   if (!output)
     throw new InputError('input-invalid', { at: 'plan', field: '--output', found: options.output, allowed: outputs.join(', ') });
+  refuseTwoInputs('plan', [
+    ...options.filename.map((file) => ['--filename', file] as const),
+    ['--facts', options.facts],
+    ['--class', options.class],
+    ['--platform', options.platform],
+  ]);
   const given = options.facts === undefined ? {} : readFacts(options.facts);
-  const documents = readDocuments(options.filename, namespaceOf(options, given));
+  const documents = readDocuments(options.filename, namespaceOf(options, given), maxInput('plan', options.maxInput));
   const platform = platformOf(options);
   const { live, known } = liveValues(documents, given);
   const task = withUid(documents.task, live.taskUid);
@@ -83,7 +94,9 @@ function unplanned(task: Task): never {
 
 /** The platform is not needed with --class; then it only adds what it would say today. */
 function platformOf({ class: poolClass, platform }: PlanOptions): Platform | undefined {
-  return poolClass === undefined || existsSync(platform) ? readPlatform(readInput(platform), platform) : undefined;
+  return poolClass === undefined || platform === '-' || existsSync(platform)
+    ? readPlatform(readInput(platform), inputName(platform))
+    : undefined;
 }
 
 /** The namespace of documents that name none; `undefined` = the place-holder. */
@@ -198,15 +211,13 @@ interface Situation {
 
 /** What a person should know beside the verdict. */
 function notesOn({ task, documents, agent, hosting, platform, options, accepted }: Situation): readonly string[] {
-  const notes: string[] = [];
+  const notes: string[] = [...documents.notes];
   if (!platform) notes.push(`there is no ${options.platform}: switches that no flag names are taken as on`);
   if (documents.task.metadata.deletionTimestamp !== undefined)
     notes.push('the Task is being deleted; this is the plan of a new one');
   else if (documents.task.status?.phase !== undefined)
     notes.push(`the Task is already ${documents.task.status.phase}; this is the plan of a new one`);
-  if (agent?.spec.secretRef) {
-    notes.push(`${nameOf('Agent', agent)}: spec.secretRef is not used; access to the model comes from the proxy of the class`);
-  }
+  for (const { at, field, because } of withoutEffect(task, agent)) notes.push(`${at}: ${field} is not used: ${because}`);
   const gates = platform?.controller.gates;
   const today =
     accepted && gates

@@ -1,12 +1,13 @@
 import { distFiles, platformWarnings } from '../render/dist.js';
 import { writeOutput } from '../render/output.js';
 import { readPlatform } from '../render/platform.js';
-import { readInput } from './files.js';
+import { inputName, readInput } from './files.js';
 
 export function synth({ platform, out }: { readonly platform: string; readonly out: string }): void {
-  const settings = readPlatform(readInput(platform), platform);
-  const files = distFiles(settings, platform);
-  for (const warning of platformWarnings(settings, platform)) process.stderr.write(`warning: ${warning}\n`);
+  const name = inputName(platform);
+  const settings = readPlatform(readInput(platform), name);
+  const files = distFiles(settings, name);
+  for (const warning of platformWarnings(settings, name)) process.stderr.write(`warning: ${warning}\n`);
   const changed = writeOutput(out, files);
   process.stderr.write(`${out}: ${files.length} files, ${changed.length === 0 ? 'none changed' : `${changed.length} changed`}\n`);
   for (const path of changed) process.stdout.write(`${path}\n`);

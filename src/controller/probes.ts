@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CodedError } from '../lib/errors.js';
+import { systemWords } from '../lib/system-words.js';
 import type { Metrics } from './metrics.js';
 
 export interface ProbesOptions {
@@ -80,7 +81,8 @@ export async function startProbes({ port, ready, notes = () => [], metrics }: Pr
             at: 'controller',
             field: '--probe-port',
             found: port,
-            allowed: `a port that can be opened (${cause.code ?? cause.message})`,
+            says: systemWords(cause),
+            allowed: 'a free port',
           },
           { cause },
         ),

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { CodedError } from '../lib/errors.js';
+import { systemWords } from '../lib/system-words.js';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
 
@@ -84,10 +85,6 @@ export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new AccessError(
-      'access-invalid',
-      { at: file, found: (cause as NodeJS.ErrnoException).code, allowed: 'a file that can be read' },
-      { cause },
-    );
+    throw new AccessError('access-invalid', { at: file, says: systemWords(cause) }, { cause });
   }
 }

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /** Byte order of UTF-8, which JavaScript's own string order leaves for characters outside the basic plane. For `sort`. */
 export function canonicalOrder(a: string, b: string): number {
   return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -30,3 +32,15 @@ export function isBlank(text: string): boolean {
 }
 
 const blank = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
+
+/** The text of UTF-8 bytes, without a byte order mark; or the index of the first byte that begins no character. */
+export function utf8Text(bytes: Uint8Array): string | { readonly badByte: number } {
+  if (isUtf8(bytes)) return new TextDecoder('utf-8').decode(bytes);
+  let at = 0;
+  for (;;) {
+    const lead = bytes[at] ?? 0;
+    const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (length > 1 && !isUtf8(bytes.subarray(at, at + length))) return { badByte: at };
+    at += length;
+  }
+}

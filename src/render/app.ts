@@ -1,11 +1,11 @@
 import { Chart, Names } from 'cdk8s';
-import type { App } from 'cdk8s';
+import type { ApiObject, App } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { Manifest } from '../api/index.js';
 import { isClusterScoped } from '../constructs/cluster-scoped.js';
 import { RenderError } from '../constructs/errors.js';
 import { duplicates, orderedObjects } from './order.js';
-import { documentSeparator, toYaml } from './yaml.js';
+import { documentSeparator, toYaml, YamlError } from './yaml.js';
 
 /** One file of an output folder. */
 export interface RenderedFile {
@@ -50,9 +50,21 @@ function* ordered(root: Construct): Generator<{ readonly chart: Chart; readonly 
   validateTree(root);
   const refuse = duplicates();
   for (const object of orderedObjects(root)) {
-    const manifest = withoutNamespace(object.toJson() as Manifest);
+    const manifest = withoutNamespace(jsonOf(object));
     refuse({ at: object.node.path, manifest });
     yield { chart: object.chart, manifest };
+  }
+}
+
+/** cdk8s follows a value that contains itself until the stack ends. */
+function jsonOf(object: ApiObject): Manifest {
+  try {
+    return object.toJson() as Manifest;
+  } catch (cause) {
+    // cdk8s wraps the error in one of its own.
+    if (!String(cause).includes('Maximum call stack size exceeded')) throw cause;
+    const allowed = 'no value that contains itself';
+    throw new YamlError('depth', { at: object.node.path, found: 'nesting without an end', allowed }, { cause });
   }
 }
 

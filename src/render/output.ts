@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { CodedError } from '../lib/errors.js';
+import { isSystemError, systemWords } from '../lib/system-words.js';
 import type { RenderedFile } from './app.js';
 import { header } from './dist.js';
 
@@ -21,7 +22,7 @@ export interface OutputDifference {
  */
 export function writeOutput(folder: string, files: readonly RenderedFile[]): readonly string[] {
   const target = resolve(folder);
-  const differences = compareOutput(target, files);
+  const differences = compareOutput(folder, files);
   const foreign = differences.find(({ kind }) => kind === 'foreign');
   if (foreign) {
     throw new OutputError('output-foreign', {
@@ -34,14 +35,24 @@ export function writeOutput(folder: string, files: readonly RenderedFile[]): rea
   try {
     replaceFolder(target, files);
   } catch (cause) {
-    const { code, path } = cause as NodeJS.ErrnoException;
-    throw new OutputError(
-      'output-failed',
-      { at: path ?? folder, found: code ?? String(cause), allowed: 'a place to write that nobody else is writing to' },
-      { cause },
-    );
+    throw failed(cause, folder);
   }
   return differences.map(({ path }) => path);
+}
+
+function failed(cause: unknown, folder: string): OutputError {
+  return new OutputError('output-failed', { at: folder, says: `cannot be written: ${systemWords(cause)}` }, { cause });
+}
+
+/** Unlike `recursive: true`, ends where the file system says that a folder which exists does not. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 /** The new folder is complete before the old one moves, and the old one comes back when the new one cannot take its place. */
@@ -50,7 +61,7 @@ function replaceFolder(target: string, files: readonly RenderedFile[]): void {
   const [fresh, old] = [`${beside}.new`, `${beside}.old`];
   try {
     for (const { path, text } of files) {
-      mkdirSync(dirname(join(fresh, path)), { recursive: true });
+      makeFolder(dirname(join(fresh, path)));
       writeFileSync(join(fresh, path), text);
     }
     const replaced = existsSync(target);
@@ -67,8 +78,21 @@ function replaceFolder(target: string, files: readonly RenderedFile[]): void {
   }
 }
 
-/** Compares an output folder with what would be written now; empty = equal to the byte. */
+/**
+ * Compares an output folder with what would be written now; empty = equal to the byte.
+ * Throws {@link OutputError} when the folder cannot be read.
+ */
 export function compareOutput(folder: string, files: readonly RenderedFile[]): readonly OutputDifference[] {
+  try {
+    return differencesOf(folder, files);
+  } catch (cause) {
+    if (!isSystemError(cause)) throw cause;
+    const { path = folder } = cause;
+    throw new OutputError('output-failed', { at: path, says: `cannot be read: ${systemWords(cause)}` }, { cause });
+  }
+}
+
+function differencesOf(folder: string, files: readonly RenderedFile[]): readonly OutputDifference[] {
   const wanted = new Map(files.map(({ path, text }) => [path, text]));
   const present = listFiles(folder);
   const known = present.flatMap((path): readonly OutputDifference[] => {

@@ -3,15 +3,15 @@
  * `1:20` and dates are strings). What kubectl takes and then loses is an error here: a member given twice, digits of a
  * large integer, an unknown tag.
  */
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, Scalar } from 'yaml';
-import type { ErrorCode, ParsedNode, YAMLMap } from 'yaml';
+import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar } from 'yaml';
+import type { Document, ErrorCode, ParsedNode, YAMLMap } from 'yaml';
 import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, PathStep } from '../lib/json.js';
-import { YamlError } from './yaml.js';
+import { deepest, YamlError } from './yaml.js';
 import type { YamlCode } from './yaml.js';
 
 /** Nesting of one document, and values that all aliases of one document may stand for. */
-const limits = { depth: 500, aliased: 10_000 } as const;
+const limits = { depth: deepest, aliased: 10_000 } as const;
 
 /** One document of a file and the line, counted from 1, where its content begins. */
 export interface YamlDocument {
@@ -25,35 +25,55 @@ export interface YamlDocument {
  * Throws {@link YamlError}; its `at` is `file:line:column`, both counted from 1.
  */
 export function readYaml(text: string, file: string): readonly YamlDocument[] {
+  return [...yamlDocuments(text, file)];
+}
+
+/**
+ * The same one by one, so that a large text needs no more memory than its values. What is wrong with a document is thrown at its turn.
+ * `onLine` is called with the index of each line while the text is read.
+ */
+export function* yamlDocuments(
+  text: string,
+  file: string,
+  onLine?: (offset: number) => void,
+): Generator<YamlDocument, void, undefined> {
   const lines = new LineCounter();
   const fail: Fail = (code, offset, finding) => {
     const { line, col } = lines.linePos(offset);
     throw new YamlError(code, { at: `${file}:${line}:${col}`, ...finding });
   };
-  // Failsafe: every scalar stays text, and what plain ones mean is decided here.
-  const documents = [
-    ...parseAllDocuments(text, {
-      version: '1.1',
-      schema: 'failsafe',
-      resolveKnownTags: false,
-      uniqueKeys: false,
-      prettyErrors: false,
-      logLevel: 'silent',
-      lineCounter: lines,
-    }),
-  ];
-  const [first] = documents.flatMap(({ errors }) => errors).sort((a, b) => a.pos[0] - b.pos[0]);
-  if (first) fail(first.code === 'RESOURCE_EXHAUSTION' ? 'depth' : 'syntax', first.pos[0], problems[first.code] ?? unexpected);
   const hidden = text.search(forbidden);
+  for (const { contents, errors } of composed(text, lines, onLine)) {
+    const [first] = errors.sort((a, b) => a.pos[0] - b.pos[0]);
+    if (first) fail(first.code === 'RESOURCE_EXHAUSTION' ? 'depth' : 'syntax', first.pos[0], problems[first.code] ?? unexpected);
+    // What is hidden comes last: the syntax of all documents is read first.
+    if (hidden >= 0 || contents === null) continue;
+    const value = readDocument(contents, fail);
+    if (value !== null) yield { value, line: lines.linePos(contents.range[0]).line };
+  }
   if (hidden >= 0)
     fail('syntax', hidden, {
       found: codePoint(text, hidden),
       allowed: 'printable characters; others as escapes in double quotes',
     });
-  return documents.flatMap(({ contents }) => {
-    const value = contents === null ? null : readDocument(contents, fail);
-    return contents === null || value === null ? [] : [{ value, line: lines.linePos(contents.range[0]).line }];
+}
+
+/** Failsafe: every scalar stays text, and what plain ones mean is decided here. */
+function composed(text: string, lines: LineCounter, onLine?: (offset: number) => void): Iterable<Document.Parsed> {
+  const composer = new Composer({
+    version: '1.1',
+    schema: 'failsafe',
+    resolveKnownTags: false,
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: 'silent',
+    lineCounter: lines,
   });
+  const parser = new Parser((offset) => {
+    lines.addNewLine(offset);
+    onLine?.(offset);
+  });
+  return composer.compose(parser.parse(text)) as Iterable<Document.Parsed>;
 }
 
 type Fail = (

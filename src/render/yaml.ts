@@ -8,7 +8,10 @@ import { CodedError } from '../lib/errors.js';
 import { fieldPath, isPlainObject } from '../lib/json.js';
 import type { Json, JsonObject, Path, PathStep } from '../lib/json.js';
 
-/** `not-json` comes from writing, the others from reading. */
+/** Nesting of one document that is read or written. */
+export const deepest = 500;
+
+/** `not-json` comes from writing, `depth` from both, the others from reading. */
 export type YamlCode = 'not-json' | 'syntax' | 'duplicate-key' | 'key' | 'tag' | 'number' | 'alias' | 'merge' | 'depth';
 
 export class YamlError extends CodedError<YamlCode> {}
@@ -25,7 +28,8 @@ export interface YamlOptions {
  * One document, ending in a line feed. Members that are `undefined` are left out; the first members are `apiVersion`,
  * `kind` and `metadata`, all others are sorted by UTF-16 units. Lone surrogates become U+FFFD.
  *
- * Throws {@link YamlError} `not-json` for NaN, infinities, `undefined` in a list and whatever else JSON has no form for.
+ * Throws {@link YamlError}: `not-json` for NaN, infinities, `undefined` in a list and whatever else JSON has no form for; `depth` for a
+ * value that contains itself, or has more than 500 levels.
  */
 export function toYaml(document: Json, { comment }: YamlOptions = {}): string {
   const path: PathStep[] = [];
@@ -45,6 +49,7 @@ export function toYaml(document: Json, { comment }: YamlOptions = {}): string {
 
   /** All that follows `after`, up to the end of the last line; `depth` is the indentation of the line it begins in. */
   function value(found: Json | undefined, depth: number, after: After): void {
+    if (path.length > deepest) throw tooDeep(path);
     if (typeof found === 'string') {
       const block = after === '' ? undefined : literal(found, indent(depth + 1));
       leaf(block ? block.header : scalar(found), after);
@@ -130,6 +135,14 @@ const indents: string[] = [];
 
 function indent(depth: number): string {
   return (indents[depth] ??= '  '.repeat(depth));
+}
+
+function tooDeep(path: Path): YamlError {
+  return new YamlError('depth', {
+    at: fieldPath(path.slice(0, 8)),
+    found: `more than ${deepest} levels`,
+    allowed: 'less nesting, and no value that contains itself',
+  });
 }
 
 function notJson(path: Path, found: unknown): YamlError {

@@ -252,7 +252,7 @@ describe('exit code 2', () => {
     ['nothing to compare', () => [], 'found "nothing to compare"'],
     ['files and a folder', () => ['-f', file(), '--dist'], 'found "--filename and --dist"'],
     ['a form of output', () => ['-f', file(), '-o', 'yaml'], 'diff: --output: found "yaml"'],
-    ['a file that cannot be read', () => ['-f', join(folder, 'none.yaml')], 'found "ENOENT"'],
+    ['a file that cannot be read', () => ['-f', join(folder, 'none.yaml')], 'no such file or directory'],
     ['standard input twice', () => ['-f', '-', '-f', '-'], 'standard input once'],
     ['an object without a name', () => ['-f', write('b.yaml', [{ ...configMap('', {}) }])], 'metadata.name: found ""'],
     [
@@ -261,7 +261,7 @@ describe('exit code 2', () => {
       'b.yaml, line 8: metadata.name: found "/ConfigMap/a/x"',
     ],
     ['a context that is not there', () => ['-f', file(), '--context', 'none'], 'contexts: found "none"'],
-    ['a folder without kustomization', () => ['--dist', folder], 'kustomization.yaml: found "ENOENT"'],
+    ['a folder without kustomization', () => ['--dist', folder], 'kustomization.yaml: no such file or directory'],
   ])('%s', async (_, args, says) => {
     const KUBECONFIG = kubeconfig('http://127.0.0.1:9');
     const { code, stdout, stderr } = await diff(args(), { env: { KUBECONFIG } });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +22,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'orka-plan-'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
-const file = (name: string, text: string): string => {
+const file = (name: string, text: string | Buffer): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);
 };
@@ -70,14 +71,26 @@ describe('the Task and Agent of the deploy guide', () => {
     expect(result.poolClass?.approved).toBe(true);
   });
 
-  test('are told of what is not used, and of what the committed platform would say today, in every form of output', () => {
+  test('are told of every field that is not used, in every form of output', () => {
+    const ofAgent =
+      '  session: { enabled: true }\n  ttlAfterLastTask: 1h\n  coordination: { enabled: true }\n  secretRef: { name: key }\n';
+    const ofTask = '  webhookURL: https://x.test\n  requestedBy: { username: me }\n  ai: { model: x }\n  timeZone: UTC\n';
+    const unused = smoke.replace('  model:', `${ofAgent}  model:`).replace('  timeout:', `${ofTask}  timeout:`);
+    const fields = ['session', 'ttlAfterLastTask', 'coordination', 'secretRef', 'webhookURL', 'requestedBy', 'ai', 'timeZone'];
+    for (const form of ['summary', 'json', 'yaml']) {
+      const { code, stdout } = planned(unused, '-o', form);
+      expect(code).toBe(0);
+      for (const field of fields) expect(stdout).toContain(`: spec.${field} is not used: `);
+    }
+  });
+
+  test('are told of what the committed platform would say today, in every form of output', () => {
     for (const form of ['summary', 'json', 'yaml']) {
       const { stdout } = planned(smoke, '-o', form);
-      expect(stdout).toMatch(/spec.secretRef is not used/);
       expect(stdout).toMatch(/with the switches of platform.yaml the Task would be refused today: .*--agent-sandbox-enabled/);
     }
-    expect(json(smoke).notes).toHaveLength(2);
-    expect(planned(smoke, '-o', 'yaml').stdout).toMatch(/^# note: .*\n# note: .*\napiVersion: /);
+    expect(json(smoke).notes).toHaveLength(1);
+    expect(planned(smoke, '-o', 'yaml').stdout).toMatch(/^# note: .*\napiVersion: /);
   });
 
   test('are told of a selector of the class that selects nothing', () => {
@@ -302,7 +315,16 @@ describe('refused with exit code 2, one message a problem and nothing on stdout:
   test.each([
     ['no Task', smoke.slice(0, smoke.indexOf('---')), /found "no Task", allowed: exactly one Task/],
     ['two Tasks', `${smoke}---\n${smoke.slice(smoke.indexOf('---') + 4)}`, /exactly one Task/],
-    ['an unknown kind', `${smoke}---\napiVersion: v1\nkind: Pod\n`, /line \d+: kind: found "Pod", allowed: Task, Agent/],
+    [
+      'a kind that is spelt wrong',
+      smoke.replace('kind: Task', 'kind: task'),
+      /line \d+: kind: found "task", allowed: Task, if that is meant/,
+    ],
+    [
+      'only other kinds',
+      'apiVersion: v1\nkind: Namespace\nmetadata: { name: demo-magic }\n',
+      /standard input: skipped Namespace: a plan reads Task, Agent, ConfigMap: found "no Task", allowed: exactly one Task/,
+    ],
     ['a document that is no object', `${smoke}---\n- 1\n`, /a Kubernetes object with apiVersion and kind/],
     [
       'a missing Agent',
@@ -351,20 +373,70 @@ describe('refused with exit code 2, one message a problem and nothing on stdout:
   test.each([
     ['poolUid', 'Not A UID', 'a UID'],
     ['authSecretRandom', 'ABC', '24 lower-case hexadecimal digits'],
-    ['now', 'tomorrow', 'an instant as'],
+    ['now', 'tomorrow', 'an instant that exists, as'],
   ])('a fact %s that the cluster would never have', (name, value, allowed) => {
     const { code, stdout, stderr } = planned(smoke, '--facts', file('f.yaml', `${name}: ${value}\n`));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`${name}: found "${value}", allowed: ${allowed}`);
   });
 
-  test('standard input that is to be read twice', () => {
-    expect(planned(smoke, '-f', '-').stderr).toBe('error: plan: --filename: found ["-","-"], allowed: standard input once\n');
+  test.each([
+    ['controllerEpoch', '"9999999999999999"', 'found "9999999999999999", allowed: a whole number from 1 to 9007199254740991'],
+    ['poolUid', '0123', 'found 83, allowed: a UID, in quotes: without them YAML reads a number'],
+    ['tokenGeneration', '1234567890123456', 'found 1234567890123456, allowed: 16 lower-case hexadecimal digits, in quotes'],
+    ['now', '2026-02-30T08:00:00Z', 'found "2026-02-30T08:00:00Z", allowed: an instant that exists'],
+    ['now', '2026-02-28T25:61:00Z', 'found "2026-02-28T25:61:00Z", allowed: an instant that exists'],
+  ])('a fact %s: %s that would be rendered as another value', (name, value, says) => {
+    const { code, stdout, stderr } = planned(smoke, '--facts', file('f.yaml', `${name}: ${value}\n`));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`f.yaml: ${name}: ${says}`);
   });
 
-  test('bytes that are no text', () => {
-    writeFileSync(join(folder, 'latin1.yaml'), Buffer.from([0x6e, 0x3a, 0x20, 0xe9, 0x0a]));
-    expect(cli(['plan', '-f', join(folder, 'latin1.yaml')])).toMatchObject({ code: 2, stdout: '' });
+  test.each([
+    [['-f', '-'], '--filename'],
+    [['-f', '/dev/stdin'], '--filename'],
+    [['--facts', '-'], '--filename and --facts'],
+    [['--class', '-'], '--filename and --class'],
+    [['--platform', '-'], '--filename and --platform'],
+  ])('standard input that is to be read twice: -f - %j', (more, field) => {
+    const found = JSON.stringify(['-', more[1]]);
+    expect(planned(smoke, ...more)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `error: plan: ${field}: found ${found}, allowed: standard input once: it can be read only once\n`,
+    });
+  });
+
+  test.each([
+    ['is not there', () => join(folder, 'none.yaml'), 'no such file or directory'],
+    ['is a folder', () => folder, 'a directory'],
+    ['lies below a file', () => join(file('f.yaml', ''), 'g.yaml'), 'a part of the path is not a directory'],
+    ['is no text', () => file('latin1.yaml', Buffer.from([0x6e, 0x3a, 0x20, 0xe9, 0x0a])), 'not UTF-8 text at byte 3'],
+  ])('a file that %s, in words', (_, path, says) => {
+    const name = path();
+    expect(cli(['plan', '-f', name])).toEqual({ code: 2, stdout: '', stderr: `error: ${name}: ${says}\n` });
+  });
+
+  test('a file over the limit, with the flag that raises it', () => {
+    const padded = `${smoke}# ${'x'.repeat(2000)}\n`;
+    expect(planned(padded, '--max-input', '2k')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: standard input: found "more than 2000 bytes", allowed: at most 2000 bytes; --max-input raises the limit\n',
+    });
+    expect(planned(padded, '--max-input', '4Ki').code).toBe(0);
+    expect(planned(smoke, '--max-input', 'much').stderr).toContain('--max-input: found "much", allowed: a size from 1 to 500Mi');
+  });
+
+  test('a file without an end', () => {
+    expect(cli(['plan', '-f', '/dev/zero', '--max-input', '1Mi']).stderr).toContain('found "more than 1 MiB"');
+  });
+
+  test('a quantity that is a fraction without quotes, as the API server refuses it, with a hint', () => {
+    const wanted = smoke.replace('  timeout: 10m0s', '  resources: { limits: { cpu: 0.5 } }\n  timeout: 10m0s');
+    expect(planned(wanted).stderr).toContain(
+      'spec.resources.limits.cpu: found 0.5, allowed: a quantity such as 250m, 4Gi or 2; put 0.5 in quotes',
+    );
   });
 
   test('an unknown output', () => {
@@ -390,4 +462,71 @@ test('a list as kubectl prints it is read', () => {
     .map((document) => `- ${document.trim().replaceAll('\n', '\n  ')}`)
     .join('\n');
   expect(planned(`apiVersion: v1\nkind: List\nitems:\n${indented}\n`).code).toBe(0);
+});
+
+describe('read as kubectl reads it:', () => {
+  const [agent = '', task = ''] = smoke.split('---\n');
+
+  test('objects of other kinds are skipped, and a note in every form of output names them', () => {
+    const namespace = 'apiVersion: v1\nkind: Namespace\nmetadata: { name: demo-magic }\n';
+    const secret = 'apiVersion: v1\nkind: Secret\nmetadata: { name: key }\nstringData: { token: hidden }\n';
+    const tekton = 'apiVersion: tekton.dev/v1\nkind: Task\nmetadata: { name: build }\n';
+    const all = [namespace, secret, secret, tekton, smoke].join('---\n');
+    const note = 'skipped Namespace, 2 Secret, Task: a plan reads Task, Agent, ConfigMap';
+    expect(json(all)).toEqual({ ...json(smoke), notes: [note, ...json(smoke).notes] });
+    expect(planned(all, '-o', 'yaml').stdout).toContain(`# note: ${note}\n`);
+    expect(planned(all).stdout).toContain(`note      ${note}\n`);
+  });
+
+  test('the items of a typed list have its apiVersion and kind', () => {
+    const items = (kind: string, text: string) =>
+      `apiVersion: core.orka.ai/v1alpha1\nkind: ${kind}List\nitems:\n- ${text.split('\n').slice(2).join('\n').trim().replaceAll('\n', '\n  ')}\n`;
+    expect(json(`${items('Agent', agent)}---\n${items('Task', task)}`)).toEqual(json(smoke));
+  });
+
+  test('what is wrong with an item of a list is named by its position', () => {
+    const list = `apiVersion: v1\nkind: List\nitems:\n- ${agent.trim().replaceAll('\n', '\n  ')}\n- 1\n`;
+    expect(planned(list).stderr).toBe(
+      'error: standard input, line 1, items[1]: found 1, allowed: a Kubernetes object with apiVersion and kind\n',
+    );
+  });
+
+  test('a Task with generateName is planned under an example of its name, and a note says so', () => {
+    const generated = smoke.replace('name: orka-live-sandbox-smoke', 'generateName: smoke-');
+    const { verdict, pool, notes } = json(generated);
+    expect({ verdict, pool }).toEqual({ verdict: 'accepted', pool: json(smoke).pool });
+    expect(notes[0]).toBe(
+      'Task smoke-xxxxx: the API server makes the last 5 characters of the name out of metadata.generateName',
+    );
+  });
+});
+
+describe('output that cannot be written', () => {
+  const into = (redirection: string) =>
+    spawnSync(
+      'sh',
+      [
+        '-c',
+        `"$0" lib/bin/orka-workspaces.js plan --assume-enabled -f examples/smoke.yaml -o yaml ${redirection}`,
+        process.execPath,
+      ],
+      {
+        encoding: 'utf8',
+        env: { ...process.env, NODE_OPTIONS: '' },
+      },
+    );
+
+  test('to a full disk is one line and exit code 2', () => {
+    const { status, stderr } = into('>/dev/full');
+    expect({ status, stderr }).toEqual({ status: 2, stderr: 'error: standard output: no space left on device\n' });
+  });
+
+  test('to a reader that has gone is no failure', () => {
+    const { stdout, stderr } = into('| head -n 1');
+    expect({ lines: stdout.split('\n').length, stderr }).toEqual({ lines: 2, stderr: '' });
+  });
+
+  test('of messages changes nothing of the result', () => {
+    expect(into('2>/dev/full').status).toBe(0);
+  });
 });

@@ -102,7 +102,7 @@ describe('check', () => {
 
 describe('refused with exit code 2, one message and nothing written:', () => {
   test.each([
-    ['a platform that is not there', ['synth', '--platform', 'none.yaml'], /^error: none.yaml: found "ENOENT"/],
+    ['a platform that is not there', ['synth', '--platform', 'none.yaml'], /^error: none.yaml: no such file or directory$/m],
     ['an unknown command', ['render'], /unknown command 'render'/],
     ['an unknown option', ['synth', '--force'], /unknown option '--force'/],
   ])('%s', (_, args, message) => {
@@ -120,6 +120,26 @@ describe('refused with exit code 2, one message and nothing written:', () => {
     expect(existsSync(join(folder, 'dist'))).toBe(false);
   });
 
+  test.each([
+    ['below a file', 'platform.yaml/g', 'error: platform.yaml/g: cannot be read: a part of the path is not a directory\n'],
+    ['where no folder can be made', '/proc/x', 'error: /proc/x: cannot be written: no such file or directory\n'],
+    ['that is a file', 'platform.yaml', 'error: platform.yaml: found "a file", allowed: a folder, or nothing\n'],
+  ])('an output folder %s', (_, out, stderr) => {
+    expect(cli(['synth', '--out', out], { cwd: folder })).toEqual({ code: 2, stdout: '', stderr });
+    if (out === 'platform.yaml/g') expect(cli(['check', '--out', out], { cwd: folder })).toEqual({ code: 2, stdout: '', stderr });
+  });
+
+  test('a platform for cdk8s synth, by our message and no stack', () => {
+    writeFileSync(join(folder, 'platform.yaml'), `${readFileSync('platform.yaml', 'utf8')}colour: red\n`);
+    const { status, stderr } = spawnSync(process.execPath, [join(root, 'lib/main.js')], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringMatching(/^error: platform.yaml: colour: .*\n$/) });
+    expect(existsSync(join(folder, 'dist'))).toBe(false);
+  });
+
   test('an output folder that belongs to someone else', () => {
     mkdirSync(join(folder, 'dist'));
     writeFileSync(join(folder, 'dist/notes.txt'), 'mine');
@@ -131,10 +151,11 @@ describe('refused with exit code 2, one message and nothing written:', () => {
   });
 });
 
-test('help shows examples and exits with 0', () => {
-  for (const command of ['synth', 'check', 'plan']) {
+test('help shows examples and every exit code, and exits with 0', () => {
+  for (const command of ['synth', 'check', 'plan', 'diff', 'controller']) {
     const { code, stdout } = cli([command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/Examples?:\n {2}\$ /);
+    expect(stdout).toMatch(/Exit code 0: [^]* 2: [^]*70: a defect of ours/);
   }
 });

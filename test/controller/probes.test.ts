@@ -76,7 +76,7 @@ test('a port that is in use is an error with the flag and the port', async () =>
   const second = startProbes({ port, ready: () => true, metrics: createMetrics({ ofProcess: false }) });
   await expect(second).rejects.toThrow(ProbesError);
   await expect(second).rejects.toThrow(
-    `controller: --probe-port: found ${port}, allowed: a port that can be opened (EADDRINUSE)`,
+    `controller: --probe-port: address already in use: found ${port}, allowed: a free port`,
   );
 });
 

@@ -177,6 +177,21 @@ describe('what this version does not run is refused by name', () => {
     });
   });
 
+  test.each([
+    ['substrate', { provider: 'substrate' }],
+    ['substrate', { provider: 'substrate', templateRef: { name: 'No Name', namespace: 'Elsewhere' } }],
+    ['substrate', { provider: 'substrate', boot: true, cleanupPolicy: 'retain', onDetach: 'Suspend' }],
+    ['session-reuse', { reusePolicy: 'session' }],
+    ['session-reuse', { reusePolicy: 'session', workspaceSlot: 'second', boot: true }],
+    ['class', { classRef: { name: ' ' } }],
+  ] as const)('%s, at once, whatever else is wrong: %j', (rule, workspace) => {
+    expect(refused({ execution: { workspace: { enabled: true, ...workspace } } })).toMatchObject({
+      rule,
+      projection: 'workspace',
+      finding: { allowed: expect.stringContaining('not available in this version') },
+    });
+  });
+
   test('a repository and write intent fail the execution with InvalidWorkspace', () => {
     expect(refused({ workspace: { intent: 'write' } })).toMatchObject({ gate: 'preflight', reason: 'InvalidWorkspace' });
     expect(refused({ workspace: { gitRepo: 'https://github.com/acme/app' } })).toMatchObject({

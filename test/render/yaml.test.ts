@@ -1,8 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
+import { ApiObject, App, Chart } from 'cdk8s';
 import fc from 'fast-check';
 import { parseDocument } from 'yaml';
 import type { Json, JsonObject } from '../../src/lib/json.js';
+import { renderApp } from '../../src/render/app.js';
 import { readYaml } from '../../src/render/yaml-read.js';
 import { toYaml, toYamlStream, YamlError } from '../../src/render/yaml.js';
 import { tortureStrings, tortureValues } from './yaml-torture.js';
@@ -294,6 +296,25 @@ spec:
     ['a bigint', 1n, 'the document: found "BigInt"'],
   ])('%s is refused with its place', (_, value, message) => {
     expect(() => toYaml(value as unknown as Json)).toThrow(message);
+  });
+});
+
+describe('a value that contains itself', () => {
+  const circle: { members: unknown[] } = { members: [] };
+  circle.members.push(circle);
+  const refused = { code: 'depth', finding: expect.objectContaining({ allowed: expect.stringContaining('contains itself') }) };
+
+  test('is refused by toYaml', () => {
+    expect(() => toYaml(circle as unknown as Json)).toThrow(expect.objectContaining(refused));
+  });
+
+  test('is refused by the path of its object in an app', () => {
+    const app = new App();
+    const chart = new Chart(app, 'chart');
+    new ApiObject(chart, 'object', { apiVersion: 'v1', kind: 'Test', spec: circle });
+    expect(() => renderApp(app)).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/^chart\/object: /), ...refused }),
+    );
   });
 });
 

@@ -1,6 +1,6 @@
 import { patterns, providerKinds } from '../../api/index.js';
 import { nameOf, openCodeProblem } from '../plan.js';
-import { agentRule, isBlank, taskRule } from './rule.js';
+import { agentRule, isBlank, isEmpty, taskRule } from './rule.js';
 import type { AdmissionRule } from './rule.js';
 
 const positive = new RegExp(patterns.positiveDuration.pattern, 'u');
@@ -85,6 +85,12 @@ export const compatibilityRules: readonly AdmissionRule[] = [
     'spec.coordination.approvalRequiredTools',
     'nothing: only autonomous Tasks of type ai ask for approval',
     ({ spec }) => (spec.coordination?.approvalRequiredTools ?? []).length > 0,
+  ),
+  agentRule(
+    'rate-limit',
+    'spec.rateLimit',
+    'nothing: calls of the model are not limited by rate; spec.runtime.defaultMaxTurns limits their number',
+    ({ spec }) => !isEmpty(spec.rateLimit),
   ),
   taskRule(
     'prompt-required',

@@ -1,4 +1,4 @@
-import { isBlank, notAvailable, providerOf, taskRule, wantsWorkspace, workspaceOf } from './rule.js';
+import { notAvailable, providerOf, taskRule, wantsWorkspace, workspaceOf } from './rule.js';
 import type { AdmissionRule } from './rule.js';
 
 const at = 'spec.execution.workspace';
@@ -11,12 +11,6 @@ const unknown = (value: string | undefined, known: readonly string[]): boolean =
 
 /** Gate A: is the request well-formed, whoever will serve it? Source: workload.md §8.2, corrections.md item 17. */
 export const shapeRules: readonly AdmissionRule[] = [
-  taskRule(
-    'class-name',
-    `${at}.classRef.name`,
-    'the name of a class',
-    (input) => workspaceOf(input)?.classRef !== undefined && isBlank(workspaceOf(input)?.classRef?.name),
-  ),
   taskRule(
     'class',
     `${at}.classRef`,
@@ -58,6 +52,10 @@ export const shapeRules: readonly AdmissionRule[] = [
     'spec.sessionRef.name',
     'the name of a Session, because reusePolicy is session',
     (input) =>
-      wantsWorkspace(input) && workspaceOf(input)?.reusePolicy === 'session' && (input.task.spec.sessionRef?.name ?? '') === '',
+      // Without sessions the next gate says so: a name would not help.
+      input.hosting.available.sessionReuse &&
+      wantsWorkspace(input) &&
+      workspaceOf(input)?.reusePolicy === 'session' &&
+      (input.task.spec.sessionRef?.name ?? '') === '',
   ),
 ];

@@ -13,12 +13,25 @@ const templateNamespace = (input: AdmissionInput): string =>
   template(input)?.namespace?.trim() ?? input.task.metadata.namespace ?? '';
 
 /**
- * Gate B: can a session run in this workspace? The shape is judged first, the switches last, so that switching something on
- * never turns up another refusal. Every refusal writes the workspace status. Source: workload.md §8.3, dispatch.md §2.4.
+ * Gate B: can a session run in this workspace? What this version does not run is said first; the switches come last, so that switching
+ * something on never turns up another refusal. Every refusal writes the workspace status. Source: workload.md §8.3, dispatch.md §2.4.
  */
 export const workspaceRules: readonly AdmissionRule[] = [
   taskRule('task-uid', 'metadata.uid', 'the UID of a stored Task: the binding is made of it', ({ task }) =>
     isBlank(task.metadata.uid),
+  ),
+  // First what no other setting would help, so that nobody corrects the rest in vain.
+  taskRule(
+    'session-reuse',
+    `${at}.reusePolicy`,
+    `none: ${notAvailable('reusePolicy session')}`,
+    (input) => !input.hosting.available.sessionReuse && reuse(input) === 'session',
+  ),
+  taskRule(
+    'substrate',
+    `${at}.provider`,
+    `agent-sandbox: ${notAvailable('provider substrate')}`,
+    (input) => !input.hosting.available.substrate && isSubstrate(input),
   ),
   taskRule(
     'template',
@@ -98,18 +111,6 @@ export const workspaceRules: readonly AdmissionRule[] = [
     `${at}.workspaceSlot`,
     'default',
     (input) => reuse(input) === 'session' && slotOf(workspaceOf(input)?.workspaceSlot) !== 'default',
-  ),
-  taskRule(
-    'session-reuse',
-    `${at}.reusePolicy`,
-    `none: ${notAvailable('reusePolicy session')}`,
-    (input) => !input.hosting.available.sessionReuse && reuse(input) === 'session',
-  ),
-  taskRule(
-    'substrate',
-    `${at}.provider`,
-    `agent-sandbox: ${notAvailable('provider substrate')}`,
-    (input) => !input.hosting.available.substrate && isSubstrate(input),
   ),
   taskRule(
     'sandbox-switch',

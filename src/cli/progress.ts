@@ -1,0 +1,28 @@
+/** Says on standard error how far a command is, every two seconds, and nothing in the first two. */
+export class Progress {
+  readonly #write: (line: string) => void;
+  readonly #now: () => number;
+  #next = every;
+
+  constructor(write: (line: string) => void, now: () => number) {
+    this.#write = write;
+    this.#now = now;
+  }
+
+  /** Cheap when nothing is due: `text` is asked for only then. */
+  readonly at = (text: () => string): void => {
+    const now = this.#now();
+    if (now < this.#next) return;
+    this.#next = now + every;
+    this.#write(`${text()}\n`);
+  };
+}
+
+/** In milliseconds. */
+const every = 2000;
+
+/** Of this process; time counts from its start. */
+export const progress = new Progress(
+  (line) => process.stderr.write(line),
+  () => performance.now(),
+);
