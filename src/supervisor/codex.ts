@@ -4,6 +4,7 @@ import type { ToolPolicyMessage } from '../harness/profile.js';
 import { withoutCommand } from './commands.js';
 import { ConfigError } from './config.js';
 import type { Provider, ProviderSession } from './provider.js';
+import { childReporter } from './worker.js';
 
 export interface CodexOptions {
   /** @default '/usr/local/bin/node' */
@@ -21,7 +22,9 @@ export function codexProvider(options: CodexOptions = {}): Provider {
   const modules = options.modules ?? '/opt/codex-acp/node_modules';
   const base = readBase(options.configFile ?? '/etc/orka/codex.toml');
   return {
-    command: [options.node ?? '/usr/local/bin/node', path.join(modules, adapter)],
+    command: [options.node ?? '/usr/local/bin/node', '--import', childReporter, path.join(modules, adapter)],
+    // `codex app-server`. The adapter waits for ever for one that is gone.
+    worker: 'codex',
     authMethod: 'api-key',
     literal: withoutCommand,
     // Codex reports `<model>` or `<model>[<reasoning effort>]`.

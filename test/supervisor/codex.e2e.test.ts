@@ -187,6 +187,50 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
     }
   }, 60_000);
 
+  test.each([
+    ['its app server', 'codex'],
+    ['the program that starts its app server', 'node'],
+  ])(
+    'ends its prompt and its session, with the signal, once %s is killed',
+    async (_what, name) => {
+      const it = await startRealSupervisor(codexAgent(modules));
+      try {
+        it.fixture.delay(600_000);
+        const { fence, task } = await ready(it);
+        const events = prompt(it, fence, task);
+        await eventually(() => it.fixture.requests.some((request) => request.path === '/v1/responses'));
+        const all = processesOf({ uid: it.firstUid });
+        const server = all.find((process) => process.name === 'codex')!;
+        process.kill(name === 'codex' ? server.pid : server.parent, 'SIGKILL');
+        expect((await events).at(-1)).toMatchObject({
+          type: 'outcome_unknown',
+          payload: { message: expect.stringContaining('its process codex was ended by SIGKILL') },
+        });
+        await eventually(() => processesOf({ uid: it.firstUid }).length === 0);
+        const { runtimeProfileDigest, runtimeInstanceID } = fence;
+        expect(await it.client.status({ runtimeProfileDigest, runtimeInstanceID })).toMatchObject({ lifecycle: 'ready' });
+      } finally {
+        await it.close();
+      }
+    },
+    60_000,
+  );
+
+  test('goes on when a command that it runs is killed', async () => {
+    const it = await startRealSupervisor(codexAgent(modules));
+    try {
+      it.fixture.runCommand('sleep 600');
+      const { fence, task } = await ready(it);
+      const events = prompt(it, fence, task);
+      const command = () => processesOf({ uid: it.firstUid }).find(({ name }) => name === 'sleep');
+      await eventually(() => command() !== undefined);
+      process.kill(command()!.pid, 'SIGKILL');
+      expect((await events).at(-1)?.type).toBe('completed');
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
   test('asks the model about a prompt that looks like a command of the agent', async () => {
     const it = await startRealSupervisor(codexAgent(modules));
     try {
