@@ -231,6 +231,52 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
     }
   }, 60_000);
 
+  test.each([
+    ['breaks off in the middle of an answer', 1, 0],
+    ['breaks off three times', 3, 0],
+    ['is away for 5 s in the middle of an answer', 1, 5_000],
+  ])(
+    'asks again after the provider proxy %s, and answers with the whole answer alone',
+    async (_how, times, away) => {
+      const it = await startRealSupervisor(codexAgent(modules));
+      try {
+        it.fixture.say('ORKA_MARKER_OK');
+        it.fixture.breakOff('ORKA_MAR', times, away);
+        const { fence, task } = await ready(it);
+        const events = await prompt(it, fence, task);
+        expect(events.at(-1)).toMatchObject({
+          type: 'completed',
+          payload: { result: { content: [{ type: 'text', text: 'ORKA_MARKER_OK' }] } },
+        });
+        const retries = events.filter((event) => event.type === 'update' && event.payload.diagnostic?.code === 'model_retry');
+        expect(retries).toHaveLength(times);
+      } finally {
+        await it.close();
+      }
+    },
+    90_000,
+  );
+
+  test('names the provider proxy if it stays away, and the instance takes the next session', async () => {
+    const it = await startRealSupervisor(codexAgent(modules));
+    try {
+      it.fixture.breakOff('ORKA_MAR', 1, 600_000);
+      const { fence, task } = await ready(it);
+      expect((await prompt(it, fence, task)).at(-1)).toMatchObject({
+        type: 'failed',
+        payload: {
+          code: 'provider_proxy_unavailable',
+          message: 'the provider proxy cannot be reached: it refuses connections',
+        },
+      });
+      const next = taskOrders('22222222-2222-2222-2222-222222222222', it.runtime);
+      const created = await it.client.createSession(next.operation('create-session', fence), next.session);
+      expect(created).toMatchObject({ session: { state: 'idle' } });
+    } finally {
+      await it.close();
+    }
+  }, 180_000);
+
   test('asks the model about a prompt that looks like a command of the agent', async () => {
     const it = await startRealSupervisor(codexAgent(modules));
     try {
