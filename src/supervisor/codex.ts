@@ -76,7 +76,10 @@ function readBase(file: string): string {
   const tables = [...text.matchAll(/^\s*\[(.+)\]\s*$/gm)].map(([, name]) => name);
   const provider = /^model_provider\s*=\s*"([\w-]+)"\s*$/m.exec(text)?.[1];
   if (provider === undefined || tables.at(-1) !== `model_providers.${provider}`)
-    throw new ConfigError('invalid', { at: file, allowed: 'a model_provider, and its table [model_providers.…] at the end' });
+    throw new ConfigError('invalid', {
+      at: file,
+      says: 'there is no model_provider, or its table [model_providers.…] is not at the end',
+    });
   return text;
 }
 
@@ -84,7 +87,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new ConfigError('invalid', { at: file, allowed: 'a readable file' }, { cause });
+    throw new ConfigError('invalid', { at: file, says: 'it cannot be read' }, { cause });
   }
 }
 

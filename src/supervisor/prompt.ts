@@ -333,7 +333,7 @@ function promptBlock(block: ContentBlock, literal: (text: string) => string): Js
       name: block.name ?? block.uri,
       ...(block.mimeType ? { mimeType: block.mimeType } : {}),
     };
-  throw new Refusal('invalid_request', 'text and resource_link content; artifacts are not part of this version');
+  throw new Refusal('invalid_request', 'only text and resource_link content can be sent: artifacts are not part of this version');
 }
 
 /** Every text of an update, without secrets. */
