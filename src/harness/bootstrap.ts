@@ -34,6 +34,7 @@ function privateKey(signingSeed: string): KeyObject {
     throw new BootstrapError('input', {
       at: 'credential bootstrap',
       field: 'signing seed',
+      foundKind: `${Buffer.byteLength(signingSeed)} bytes`,
       allowed: `at least ${shortestSecret} bytes`,
     });
   const seed = createHmac('sha256', signingSeed).update(seedMessage).digest();
@@ -62,7 +63,7 @@ export function signBootstrap(signingSeed: string, nonce: string, body: string |
   const key = privateKey(signingSeed);
   const [trimmed, bytes] = [nonce.trim(), Buffer.from(body)];
   if (trimmed === '' || bytes.length === 0)
-    throw new BootstrapError('input', { at: 'credential bootstrap', allowed: 'a nonce and a body' });
+    throw new BootstrapError('input', { at: 'credential bootstrap', says: 'the nonce or the body is empty' });
   return sign(null, signedMessage(trimmed, bytes), key).toString('base64url');
 }
 

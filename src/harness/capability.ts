@@ -77,14 +77,14 @@ export function verifyOperation(
   { now, session }: { readonly now: Instant; readonly session: boolean },
 ): void {
   const claims = openOperation(secret, token, now);
-  if (session && claims.fence.runtimeSessionUID === undefined) throw problem('mismatch', 'the fence of a session');
+  if (session && claims.fence.runtimeSessionUID === undefined) throw problem('mismatch', 'its fence names no session');
   const sameTime = nanoseconds(claims.expiresAt) === nanoseconds(expected.expiresAt);
   const same =
     fenceMismatch(claims.fence, expected.fence, { session }) === undefined &&
     claims.operationID === expected.operationID &&
     claims.requestDigest === expected.requestDigest &&
     sameTime;
-  if (!same) throw problem('mismatch', 'fence, operation, request digest and expiry of the request');
+  if (!same) throw problem('mismatch', 'it was signed for another request');
 }
 
 /** A token for one look at the status. @default nonce: 16 random bytes; expiresAt: one minute after `now` */
@@ -111,9 +111,9 @@ export function verifyStatus(
   now: Instant,
 ): { readonly nonce: string; readonly expiresAt: Instant } {
   const { binding, nonce, expiresAt } = opened(secret, token, statusClaims, now);
-  if (binding.runtimeProfileDigest !== expected.runtimeProfileDigest) throw problem('mismatch', 'the profile of this instance');
+  if (binding.runtimeProfileDigest !== expected.runtimeProfileDigest) throw problem('mismatch', 'it is for another profile');
   if (binding.runtimeInstanceID !== undefined && binding.runtimeInstanceID !== expected.runtimeInstanceID)
-    throw problem('mismatch', 'this instance');
+    throw problem('mismatch', 'it is for another instance');
   return { nonce, expiresAt };
 }
 
@@ -121,7 +121,7 @@ function signed(secret: string, decoder: Decoder<{ readonly expiresAt: Instant }
   checkSecret(secret);
   const text = canonicalJson(claims);
   const { expiresAt } = claimsOf('claims', decoder, text);
-  if (isExpired(expiresAt, now)) throw problem('claims', 'an expiry in the future');
+  if (isExpired(expiresAt, now)) throw problem('claims', 'it has expired');
   return `${Buffer.from(text).toString('base64url')}.${mac(secret, text).toString('base64url')}`;
 }
 
@@ -130,13 +130,14 @@ function opened<T extends { readonly expiresAt: Instant }>(secret: string, token
   checkSecret(secret);
   const parts = token.split('.').map((part) => (/^[A-Za-z0-9_-]+$/.test(part) ? Buffer.from(part, 'base64url') : undefined));
   const [payload, signature] = parts;
-  if (parts.length !== 2 || !payload || !signature) throw problem('malformed', 'two base64url parts joined by a full stop');
+  if (parts.length !== 2 || !payload || !signature)
+    throw problem('malformed', 'it is not two base64url parts joined by a full stop');
   const expected = mac(secret, payload);
   if (signature.length !== expected.length || !timingSafeEqual(signature, expected))
-    throw problem('signature', 'a token of this pool');
-  if (!isCanonical(payload)) throw problem('claims', 'canonical JSON');
+    throw problem('signature', 'its signature is not of this pool');
+  if (!isCanonical(payload)) throw problem('claims', 'its claims are not canonical JSON');
   const claims = claimsOf('claims', decoder, payload);
-  if (isExpired(claims.expiresAt, now)) throw problem('expired', 'an expiry in the future');
+  if (isExpired(claims.expiresAt, now)) throw problem('expired', 'it has expired');
   return claims;
 }
 
@@ -144,7 +145,7 @@ function claimsOf<T>(code: CapabilityErrorCode, decoder: Decoder<T>, text: strin
   try {
     return decodeText(decoder, text);
   } catch (cause) {
-    throw new CapabilityError(code, { at: 'capability', allowed: 'the claims of this kind of token' }, { cause });
+    throw new CapabilityError(code, { at: 'capability', says: 'its claims are not those of this kind of token' }, { cause });
   }
 }
 
@@ -166,9 +167,9 @@ function mac(secret: string, text: string | Uint8Array): Buffer {
 }
 
 function checkSecret(secret: string): void {
-  if (Buffer.byteLength(secret) < shortestSecret) throw problem('secret', `at least ${shortestSecret} bytes`);
+  if (Buffer.byteLength(secret) < shortestSecret) throw problem('secret', `the secret has fewer than ${shortestSecret} bytes`);
 }
 
-function problem(code: CapabilityErrorCode, allowed: string): CapabilityError {
-  return new CapabilityError(code, { at: 'capability', allowed });
+function problem(code: CapabilityErrorCode, says: string): CapabilityError {
+  return new CapabilityError(code, { at: 'capability', says });
 }

@@ -123,7 +123,7 @@ export function createHarnessClient(options: HarnessClientOptions): HarnessClien
 
   function credentials(at: string): Pick<Credentials, 'controllerToken' | 'capabilitySecret'> {
     if (options.credentials) return options.credentials;
-    throw new HarnessError('configuration', { at, says: 'a client without credentials', evidence: 'zero_bytes_written' });
+    throw new HarnessError('configuration', { at, says: 'the client has no credentials', evidence: 'zero_bytes_written' });
   }
 
   async function answered<T>(call: HttpCall, decoder: Decoder<T>): Promise<T> {
@@ -152,7 +152,7 @@ export function createHarnessClient(options: HarnessClientOptions): HarnessClien
       if (problem !== undefined)
         throw new HarnessError('validation', {
           at: `${method} ${target}`,
-          says: `no ${problem}`,
+          says: problem,
           evidence: 'zero_bytes_written',
         });
       return {
@@ -309,14 +309,16 @@ function validated<T>(at: string, make: () => T): T {
     return make();
   } catch (cause) {
     if (cause instanceof HarnessError) throw cause;
-    const says = cause instanceof CodedError ? cause.message : 'a request that cannot be written';
+    const says = cause instanceof CodedError ? cause.message : 'the request cannot be written';
     throw new HarnessError('validation', { at, says, evidence: 'zero_bytes_written' }, { cause });
   }
 }
 
 function refused(at: string, answer: HttpAnswer, body: Buffer): HarnessError {
   const response = parsed(body);
-  const says = response ? `${response.code}: ${response.message}` : `HTTP ${answer.status} that is no answer of this protocol`;
+  const says = response
+    ? `${response.code}: ${response.message}`
+    : `the answer with HTTP ${answer.status} is not of this protocol`;
   const kind = response || answer.status >= 300 ? 'http' : 'protocol';
   return new HarnessError(kind, {
     at,

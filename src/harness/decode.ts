@@ -5,6 +5,7 @@
  */
 import { canonicalizeText } from '../lib/canonical-json.js';
 import { CodedError } from '../lib/errors.js';
+import type { Finding } from '../lib/errors.js';
 import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
 import { isDigest } from '../lib/sha256.js';
@@ -34,8 +35,21 @@ export type Shaped<S extends Shape> = Flat<
 
 export const optional = <T>(decoder: Decoder<T>): Optional<T> => ({ optional: decoder });
 
-function malformed(path: Path, allowed: string): never {
-  throw new WireError('message', { at: 'message', ...(path.length > 0 ? { field: fieldPath(path) } : {}), allowed });
+function malformed(path: Path, finding: Pick<Finding, 'says' | 'foundKind' | 'allowed'>): never {
+  throw new WireError('message', { at: 'message', ...(path.length > 0 ? { field: fieldPath(path) } : {}), ...finding });
+}
+
+function wrong(path: Path, value: unknown, allowed: string): never {
+  return malformed(path, { foundKind: kindOf(value), allowed });
+}
+
+/** What a value is, without its texts: they may be secrets. */
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (typeof value === 'string') return `a text of ${Buffer.byteLength(value)} bytes`;
+  if (Array.isArray(value)) return `a list of ${value.length} items`;
+  if (isObject(value)) return 'an object';
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'null';
 }
 
 /** An object of exactly these members. */
@@ -43,8 +57,8 @@ export function record<S extends Shape>(shape: S): Decoder<Shaped<S>> {
   const fields = Object.entries(shape);
   const known = new Set(Object.keys(shape));
   return (value, path) => {
-    if (!isObject(value)) return malformed(path, 'an object');
-    for (const name of Object.keys(value)) if (!known.has(name)) malformed([...path, name], 'no such member');
+    if (!isObject(value)) return wrong(path, value, 'an object');
+    for (const name of Object.keys(value)) if (!known.has(name)) malformed([...path, name], { says: 'unknown member' });
     for (const [name, field] of fields) {
       const member = value[name];
       if (typeof field === 'function') field(member, [...path, name]);
@@ -59,7 +73,7 @@ export function checked<T>(decoder: Decoder<T>, extra: (value: T) => string | un
   return (value, path) => {
     const decoded = decoder(value, path);
     const problem = extra(decoded);
-    return problem === undefined ? decoded : malformed(path, problem);
+    return problem === undefined ? decoded : malformed(path, { allowed: problem });
   };
 }
 
@@ -67,9 +81,9 @@ export function checked<T>(decoder: Decoder<T>, extra: (value: T) => string | un
 export function text(limits: { readonly min?: number; readonly max?: number } = {}): Decoder<string> {
   const { min = 0, max = 1024 * 1024 } = limits;
   return (value, path) => {
-    if (typeof value !== 'string') return malformed(path, 'a text');
+    if (typeof value !== 'string') return wrong(path, value, 'a text');
     const size = Buffer.byteLength(value);
-    return size >= min && size <= max ? value : malformed(path, `a text of ${min} to ${max} bytes`);
+    return size >= min && size <= max ? value : wrong(path, value, `a text of ${min} to ${max} bytes`);
   };
 }
 
@@ -79,29 +93,31 @@ export const filledText = (max: number): Decoder<string> =>
 
 /** Up to 253 visible ASCII characters: ids stand in paths and headers. Source: corrections.md item 15. */
 export const identifier: Decoder<string> = (value, path) =>
-  typeof value === 'string' && isIdentifier(value) ? value : malformed(path, '1 to 253 visible ASCII characters without spaces');
+  typeof value === 'string' && isIdentifier(value)
+    ? value
+    : wrong(path, value, '1 to 253 visible ASCII characters without spaces');
 
 export const isIdentifier = (value: string): boolean => /^[\x21-\x7e]{1,253}$/.test(value);
 
 export const digest: Decoder<Digest> = (value, path) =>
-  isDigest(value) ? value : malformed(path, '`sha256:` and 64 lower-case hexadecimal digits');
+  isDigest(value) ? value : wrong(path, value, '`sha256:` and 64 lower-case hexadecimal digits');
 
 export const instantText: Decoder<Instant> = (value, path) =>
-  typeof value === 'string' && nanoseconds(value) !== undefined ? value : malformed(path, 'an RFC 3339 time');
+  typeof value === 'string' && nanoseconds(value) !== undefined ? value : wrong(path, value, 'an RFC 3339 time');
 
-export const flag: Decoder<boolean> = (value, path) => (typeof value === 'boolean' ? value : malformed(path, 'true or false'));
+export const flag: Decoder<boolean> = (value, path) => (typeof value === 'boolean' ? value : wrong(path, value, 'true or false'));
 
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Decoder<number> {
   return (value, path) =>
     typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
       ? value
-      : malformed(path, `a whole number from ${min} to ${max}`);
+      : wrong(path, value, `a whole number from ${min} to ${max}`);
 }
 
 export function oneOf<const T extends string | number>(...choices: readonly T[]): Decoder<T> {
   return (value, path) => {
     const found = choices.find((choice) => choice === value);
-    return found ?? malformed(path, choices.join(', '));
+    return found ?? wrong(path, value, choices.join(', '));
   };
 }
 
@@ -109,7 +125,7 @@ export function list<T>(item: Decoder<T>, limits: { readonly min?: number; reado
   const { min = 0, max } = limits;
   return (value, path) => {
     if (!Array.isArray(value) || value.length < min || value.length > max)
-      return malformed(path, `a list of ${min} to ${max} items`);
+      return wrong(path, value, `a list of ${min} to ${max} items`);
     value.forEach((entry: unknown, i) => item(entry, [...path, i]));
     return value as readonly T[];
   };
@@ -122,9 +138,9 @@ export function map<T>(
 ): Decoder<Readonly<Record<string, T>>> {
   const { min = 0, max } = limits;
   return (value, path) => {
-    if (!isObject(value)) return malformed(path, 'an object');
+    if (!isObject(value)) return wrong(path, value, 'an object');
     const names = Object.keys(value);
-    if (names.length < min || names.length > max) return malformed(path, `${min} to ${max} members`);
+    if (names.length < min || names.length > max) return wrong(path, value, `${min} to ${max} members`);
     for (const name of names) item(value[name], [...path, name]);
     return value as Readonly<Record<string, T>>;
   };
@@ -135,7 +151,8 @@ export function nullable<T>(decoder: Decoder<T>): Decoder<T | null> {
   return (value, path) => (value === null ? null : decoder(value, path));
 }
 
-export const anyJson: Decoder<Json> = (value, path) => (value === undefined ? malformed(path, 'a JSON value') : (value as Json));
+export const anyJson: Decoder<Json> = (value, path) =>
+  value === undefined ? wrong(path, value, 'a JSON value') : (value as Json);
 
 /** One JSON document without duplicate members, read by `decoder`. Throws {@link WireError}. */
 export function decodeText<T>(decoder: Decoder<T>, document: string | Uint8Array): T {

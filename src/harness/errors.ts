@@ -71,7 +71,7 @@ export class HarnessError extends CodedError<HarnessErrorKind> {
     },
     options?: { readonly cause?: unknown },
   ) {
-    super(kind, { at: where.at, found: where.says }, options);
+    super(kind, { at: where.at, says: where.says }, options);
     this.evidence = where.evidence;
     this.status = where.status ?? 0;
     this.response = where.response;

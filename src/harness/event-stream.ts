@@ -32,12 +32,12 @@ export async function* readEvents(
   const check = eventChecker(expected, limits);
   let ended = false;
   for await (const line of lines(chunks, limits.maxEventLineBytes)) {
-    if (ended) throw problem('order', 'nothing after the terminal event');
+    if (ended) throw problem('order', 'an event follows the terminal one');
     const event = check(line);
     ended = isTerminal(event);
     yield event;
   }
-  if (!ended) throw problem('ended', 'a terminal event');
+  if (!ended) throw problem('ended', 'it ended without a terminal event');
 }
 
 /** Lines without their end. A last line without an end is no line. */
@@ -48,7 +48,7 @@ async function* lines(chunks: AsyncIterable<Buffer>, max: number): AsyncGenerato
     let start = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
       const part = chunk.subarray(start, end);
-      if (size + part.length > max) throw problem('size', `lines of at most ${max} bytes`);
+      if (size + part.length > max) throw problem('size', `a line has more than ${max} bytes`);
       yield Buffer.concat([...pending, part]);
       pending = [];
       size = 0;
@@ -56,10 +56,10 @@ async function* lines(chunks: AsyncIterable<Buffer>, max: number): AsyncGenerato
     }
     const rest = chunk.subarray(start);
     size += rest.length;
-    if (size > max) throw problem('size', `lines of at most ${max} bytes`);
+    if (size > max) throw problem('size', `a line has more than ${max} bytes`);
     if (rest.length > 0) pending.push(rest);
   }
-  if (size > 0) throw problem('ended', 'lines that end');
+  if (size > 0) throw problem('ended', 'it ended within a line');
 }
 
 /** A function that is shown the lines in their order. */
@@ -68,10 +68,12 @@ function eventChecker(expected: ExpectedIdentity, limits: StreamLimits): (line: 
   let second = { start: 0, events: 0, bytes: 0 };
 
   function checkOrder({ type, identity }: PromptEvent): void {
-    if (!last && (type !== 'accepted' || identity.sequence !== 1)) throw problem('order', 'accepted with sequence 1 first');
-    if (last && type === 'accepted') throw problem('order', 'accepted once');
-    if (last && identity.sequence <= last.sequence) throw problem('order', 'a rising sequence');
-    if (last && !notAfter(last.timestamp, identity.timestamp)) throw problem('order', 'timestamps that never go back');
+    if (!last && (type !== 'accepted' || identity.sequence !== 1))
+      throw problem('order', 'it does not begin with accepted and sequence 1');
+    if (last && type === 'accepted') throw problem('order', 'a second accepted event');
+    if (last && identity.sequence <= last.sequence)
+      throw problem('order', `sequence ${identity.sequence} follows ${last.sequence}`);
+    if (last && !notAfter(last.timestamp, identity.timestamp)) throw problem('order', 'a timestamp goes back');
   }
 
   function checkRate(event: PromptEvent, bytes: number): void {
@@ -80,21 +82,22 @@ function eventChecker(expected: ExpectedIdentity, limits: StreamLimits): (line: 
     if (at - second.start >= 1000) second = { start: at, events: 0, bytes: 0 };
     second = { start: second.start, events: second.events + 1, bytes: second.bytes + bytes };
     if (second.events > limits.maxUpdateEventsPerSecond)
-      throw problem('rate', `at most ${limits.maxUpdateEventsPerSecond} updates a second`);
-    if (second.bytes > bounds.eventBytesPerSecond) throw problem('rate', `at most ${bounds.eventBytesPerSecond} bytes a second`);
+      throw problem('rate', `more than ${limits.maxUpdateEventsPerSecond} updates in a second`);
+    if (second.bytes > bounds.eventBytesPerSecond)
+      throw problem('rate', `more than ${bounds.eventBytesPerSecond} bytes in a second`);
   }
 
   function checkSize(event: PromptEvent): void {
     const { maxTerminalResultBytes: most } = limits;
     if (most !== undefined && isTerminal(event) && payloadSize(event.payload) > most)
-      throw problem('size', `a terminal payload of at most ${most} bytes`);
+      throw problem('size', `the terminal payload has more than ${most} bytes`);
   }
 
   return (line) => {
     const event = decodeLine(line);
     checkSize(event);
     const stranger = Object.entries(expected).find(([name, value]) => event.identity[name as keyof EventIdentity] !== value);
-    if (stranger) throw problem('identity', `the ${stranger[0]} of the request`);
+    if (stranger) throw problem('identity', `${stranger[0]} is not that of the request`);
     checkOrder(event);
     checkRate(event, line.length);
     last = event.identity;
@@ -107,10 +110,10 @@ function decodeLine(line: Buffer): PromptEvent {
     return decodeText(promptEvent, line);
   } catch (cause) {
     if (!(cause instanceof WireError)) throw cause;
-    throw new StreamError('line', { at: 'prompt stream', allowed: cause.message }, { cause });
+    throw new StreamError('line', { at: 'prompt stream', says: cause.message }, { cause });
   }
 }
 
-function problem(code: StreamError['code'], allowed: string): StreamError {
-  return new StreamError(code, { at: 'prompt stream', allowed });
+function problem(code: StreamError['code'], says: string): StreamError {
+  return new StreamError(code, { at: 'prompt stream', says });
 }

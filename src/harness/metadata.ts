@@ -24,14 +24,15 @@ export type MutationMetadata = Decoded<typeof mutationMetadata>;
 /** How much a request must name: the instance, a session and its Task, or also a prompt. A deletion need not name the Task. */
 export type MutationScope = 'pool' | 'deletion' | 'session' | 'prompt';
 
-/** What is missing in, or too much of, the metadata of a request; `undefined` = right. */
+/** What is wrong with the metadata of a request, as a sentence; `undefined` = nothing. */
 export function scopeProblem(metadata: MutationMetadata, scope: MutationScope): string | undefined {
   const session = metadata.fence.runtimeSessionUID !== undefined;
   const task = metadata.taskUID !== undefined && metadata.taskAttempt !== undefined;
-  if (scope === 'pool') return session ? 'a fence without a session' : undefined;
+  if (scope === 'pool') return session ? 'the fence names a session' : undefined;
   if (scope === 'deletion' && session && metadata.taskUID === undefined && metadata.taskAttempt === undefined) return undefined;
-  if (!session || !task) return 'a fence with a session, taskUID and taskAttempt';
-  return scope === 'prompt' && metadata.promptID === undefined ? 'a promptID' : undefined;
+  if (!session) return 'the fence names no session';
+  if (!task) return 'taskUID or taskAttempt is missing';
+  return scope === 'prompt' && metadata.promptID === undefined ? 'promptID is missing' : undefined;
 }
 
 /** What a caller says about a request; the digest follows from the rest. */

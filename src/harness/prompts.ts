@@ -128,7 +128,7 @@ export const cancelPromptResponse = checked(
 );
 export type CancelPromptResponse = Decoded<typeof cancelPromptResponse>;
 
-/** The first rule of times that a prompt, or the renewal of its lease, breaks. Source: dispatch.md §5.7. */
+/** What is wrong with the times of a prompt, or of the renewal of its lease, as a sentence. Source: dispatch.md §5.7. */
 export function leaseProblem(
   request: {
     readonly metadata: { readonly expiresAt: string };
@@ -140,10 +140,12 @@ export function leaseProblem(
 ): string | undefined {
   const [requestEnd, grantEnd] = [Date.parse(request.metadata.expiresAt), Date.parse(request.mcpAuthorization.expiresAt)];
   const [start, end] = [Date.parse(request.lease.issuedAt), Date.parse(request.lease.expiresAt)];
-  if (request.mcpAuthorization.leaseGeneration !== request.lease.generation) return 'an authorization of this lease';
-  if (requestEnd > grantEnd || grantEnd > end) return 'a request that ends before its authorization, and that before the lease';
+  if (request.mcpAuthorization.leaseGeneration !== request.lease.generation)
+    return 'the authorization is for another lease generation';
+  if (requestEnd > grantEnd) return 'the request expires after its authorization';
+  if (grantEnd > end) return 'the authorization expires after the lease';
   if (end - start < limits.minPromptLeaseMillis || end - start > limits.maxPromptLeaseMillis)
-    return `a lease of ${limits.minPromptLeaseMillis} to ${limits.maxPromptLeaseMillis} milliseconds`;
-  if (start > now + bounds.clockSkew) return 'a lease that has begun';
-  return end > now ? undefined : 'a lease that has not ended';
+    return `the lease lasts ${end - start} ms; allowed: ${limits.minPromptLeaseMillis} to ${limits.maxPromptLeaseMillis} ms`;
+  if (start > now + bounds.clockSkew) return 'the lease has not begun';
+  return end > now ? undefined : 'the lease has ended';
 }

@@ -122,7 +122,7 @@ function parseBase(baseUrl: string): URL {
   if (url && plain) return url;
   throw new HarnessError('configuration', {
     at: 'harness client',
-    says: 'a base URL that is not http://host:port',
+    says: 'the base URL is not http://host:port',
     evidence: 'zero_bytes_written',
   });
 }
@@ -139,7 +139,7 @@ export async function readBody(answer: HttpAnswer, at: string, limit: number, ti
         answer.abort();
         throw new HarnessError('protocol', {
           at,
-          says: `an answer of more than ${limit} bytes`,
+          says: `the answer has more than ${limit} bytes`,
           evidence: 'request_written',
           status: answer.status,
         });

@@ -8,6 +8,8 @@ export interface Finding {
   readonly field?: string;
   /** What stands there. Never a credential. */
   readonly found?: unknown;
+  /** What stands there, in words, where the value itself must not be shown. Instead of `found`. */
+  readonly foundKind?: string;
   /** What may stand there, or what to do instead. */
   readonly allowed?: string;
   /** Somebody else's words about it, as they are: the API server's. */
@@ -28,9 +30,10 @@ function quote(found: unknown): string {
 }
 
 /** The one text of a finding: `<at>: <field>: <says>: found <found>, allowed: <allowed>`. */
-export function describeFinding({ at, field, allowed, says, ...rest }: Finding): string {
+export function describeFinding({ at, field, allowed, says, foundKind, ...rest }: Finding): string {
   const parts = [at, ...(field ? [field] : []), ...(says ? [cutBytes(says, longestSaying, '…')] : [])];
-  const told = [...('found' in rest ? [`found ${quote(rest.found)}`] : []), ...(allowed ? [`allowed: ${allowed}`] : [])];
+  const found = foundKind ?? ('found' in rest ? quote(rest.found) : undefined);
+  const told = [...(found === undefined ? [] : [`found ${found}`]), ...(allowed ? [`allowed: ${allowed}`] : [])];
   return [...parts, told.join(', ')].filter((part) => part !== '').join(': ');
 }
 

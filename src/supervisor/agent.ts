@@ -5,13 +5,17 @@ import { AcpError, createAcpConnection, within } from './acp.js';
 import type { AcpConnection, AcpPeer } from './acp.js';
 import { startChild } from './child.js';
 import type { Child, ChildOptions } from './child.js';
+import { deferred } from './deferred.js';
 import { privilegesOf } from './processes.js';
 import type { ProcessOwner } from './processes.js';
 import { checkModel, readRefusal, sessionIdOf } from './session-answer.js';
 import type { WantedModel } from './session-answer.js';
+import { childEnded, WorkerWatch } from './worker.js';
 
 export interface AgentOptions extends ChildOptions, WantedModel {
   readonly authMethod?: string | undefined;
+  /** See {@link Provider.worker}. */
+  readonly worker?: string | undefined;
   /** See {@link Agent.literal}. */
   readonly literal?: ((text: string) => string) | undefined;
   /** Names of the session that the agent may repeat to its own telemetry; nothing depends on them. */
@@ -64,14 +68,30 @@ export async function startAgent(options: AgentOptions, started: (child: Child) 
   const child = await startChild(options);
   started(child);
   const { stdin, stdout } = child.process;
-  const agent = await connectAgent({ stdin, stdout, exited: child.exited }, child.owner, options);
+  const lost = deferred<string>();
+  const watch = options.worker === undefined ? undefined : new WorkerWatch(child, options.worker, lost.resolve);
+  const peer = {
+    stdin,
+    stdout,
+    exited: Promise.race([child.exited, lost.promise]),
+    childEnded: (report: JsonObject) => watch?.reported(report),
+  };
+  const agent = await connectAgent(peer, child.owner, options);
   if (options.identity) verifyIdentity(child.pid, options.identity);
+  if (watch?.begin() === false)
+    throw new AcpError('protocol', { at: 'agent', says: `no process ${options.worker ?? ''} runs below the agent` });
+  void agent.closed.then(() => watch?.stop());
   return agent;
+}
+
+/** The child at the other end, and what to do with its reports of children that ended. */
+interface AgentPeer extends AcpPeer {
+  readonly childEnded?: (report: JsonObject) => void;
 }
 
 /** Greets the agent at the other end of the pipes of a child. Throws {@link AcpError}. */
 export async function connectAgent(
-  peer: AcpPeer,
+  peer: AgentPeer,
   owner: ProcessOwner,
   options: Omit<AgentOptions, keyof ChildOptions> & Pick<ChildOptions, 'cwd'>,
 ): Promise<Agent> {
@@ -81,6 +101,7 @@ export async function connectAgent(
     peer,
     {
       notification: (method, params) => {
+        if (method === childEnded) peer.childEnded?.(params);
         if (method !== 'session/update') return;
         const { update } = params;
         if (listener) listener.update(update);

@@ -31,9 +31,9 @@ export function createAuthority(
   function authenticate(request: IncomingMessage): string {
     const [, bearer = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
     if (!sameText(bearer, credentials.controllerToken))
-      throw new Refusal('unauthenticated', 'the bearer token of the controller');
+      throw new Refusal('unauthenticated', 'the bearer token is not the one of the controller');
     const token = request.headers[headers.capability];
-    if (typeof token !== 'string' || token === '') throw new Refusal('forbidden', 'a capability');
+    if (typeof token !== 'string' || token === '') throw new Refusal('forbidden', 'the request has no capability');
     return token;
   }
 
@@ -56,7 +56,7 @@ export function createAuthority(
       const { nonce, expiresAt } = guarded(() =>
         verifyStatus(credentials.capabilitySecret, token, { runtimeInstanceID, runtimeProfileDigest }, instant(now)),
       );
-      if (used.has(nonce)) throw new Refusal('forbidden', 'a capability that was not used before');
+      if (used.has(nonce)) throw new Refusal('forbidden', 'the capability was used before');
       used.set(nonce, milliseconds(expiresAt) + nonceGrace);
     },
   };
@@ -68,6 +68,6 @@ function guarded<T>(verify: () => T): T {
   } catch (error) {
     if (!(error instanceof CapabilityError)) throw error;
     if (error.code === 'expired') throw refusalOf({ class: 'expired' });
-    throw new Refusal('forbidden', 'a capability for this request and this instance');
+    throw new Refusal('forbidden', 'the capability is not valid for this request and this instance');
   }
 }

@@ -4,6 +4,7 @@ import type { ToolPolicyMessage } from '../harness/profile.js';
 import { withoutCommand } from './commands.js';
 import { ConfigError } from './config.js';
 import type { Provider, ProviderSession } from './provider.js';
+import { childReporter } from './worker.js';
 
 export interface CodexOptions {
   /** @default '/usr/local/bin/node' */
@@ -21,7 +22,9 @@ export function codexProvider(options: CodexOptions = {}): Provider {
   const modules = options.modules ?? '/opt/codex-acp/node_modules';
   const base = readBase(options.configFile ?? '/etc/orka/codex.toml');
   return {
-    command: [options.node ?? '/usr/local/bin/node', path.join(modules, adapter)],
+    command: [options.node ?? '/usr/local/bin/node', '--import', childReporter, path.join(modules, adapter)],
+    // `codex app-server`. The adapter waits for ever for one that is gone.
+    worker: 'codex',
     authMethod: 'api-key',
     literal: withoutCommand,
     // Codex reports `<model>` or `<model>[<reasoning effort>]`.
@@ -73,7 +76,10 @@ function readBase(file: string): string {
   const tables = [...text.matchAll(/^\s*\[(.+)\]\s*$/gm)].map(([, name]) => name);
   const provider = /^model_provider\s*=\s*"([\w-]+)"\s*$/m.exec(text)?.[1];
   if (provider === undefined || tables.at(-1) !== `model_providers.${provider}`)
-    throw new ConfigError('invalid', { at: file, allowed: 'a model_provider, and its table [model_providers.…] at the end' });
+    throw new ConfigError('invalid', {
+      at: file,
+      says: 'there is no model_provider, or its table [model_providers.…] is not at the end',
+    });
   return text;
 }
 
@@ -81,7 +87,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new ConfigError('invalid', { at: file, allowed: 'a readable file' }, { cause });
+    throw new ConfigError('invalid', { at: file, says: 'it cannot be read' }, { cause });
   }
 }
 

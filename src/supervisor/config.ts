@@ -134,7 +134,8 @@ function readUpstream(env: Env): URL {
   const text = required(env, name);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.search === '';
-  if (!plain) throw invalid(name, 'an http or https URL without user and query');
+  if (!plain)
+    throw invalid(name, 'an http or https URL without user and query', url ? `${url.protocol}//${url.host}` : undefined);
   return url;
 }
 
@@ -159,7 +160,7 @@ function startOf(podUid: string): number {
 
 function required(env: Env, name: string): string {
   const value = (env[name] ?? '').trim();
-  if (value === '') throw invalid(name, 'a value');
+  if (value === '') throw invalid(name, 'a value', '');
   return value;
 }
 
@@ -175,8 +176,8 @@ function decoded<T>(at: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    const allowed = cause instanceof WireError ? cause.message : 'a readable file';
-    throw new ConfigError('invalid', { at: 'environment', field: at, allowed }, { cause });
+    const says = cause instanceof WireError ? cause.message : 'the file cannot be read';
+    throw new ConfigError('invalid', { at: 'environment', field: at, says }, { cause });
   }
 }
 

@@ -28,9 +28,14 @@ export function takeCredentials(env: Record<string, string | undefined>): Creden
     (member) => Buffer.byteLength(credentials[member]) < shortestSecret,
   );
   if (short !== undefined)
-    throw new ConfigError('invalid', { at: 'environment', field: names[short], allowed: `at least ${shortestSecret} bytes` });
+    throw new ConfigError('invalid', {
+      at: 'environment',
+      field: names[short],
+      foundKind: `${Buffer.byteLength(credentials[short])} bytes`,
+      allowed: `at least ${shortestSecret} bytes`,
+    });
   if (credentials.providerToken === '')
-    throw new ConfigError('invalid', { at: 'environment', field: names.providerToken, allowed: 'a token' });
+    throw new ConfigError('invalid', { at: 'environment', field: names.providerToken, says: 'there is no token' });
   return credentials;
 }
 
@@ -38,6 +43,6 @@ function readFile(field: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new ConfigError('invalid', { at: 'environment', field, found: file, allowed: 'a readable file' }, { cause });
+    throw new ConfigError('invalid', { at: 'environment', field, says: `${file} cannot be read` }, { cause });
   }
 }

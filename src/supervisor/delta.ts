@@ -28,10 +28,16 @@ const [readWithin, freezeWithin] = [20_000, 8_000];
 /** Why a delta cannot be taken now, or ever; `undefined` = it can. */
 function requestProblem({ state, last, order }: Session, request: WorkspaceDeltaRequest): Refusal | undefined {
   if (last?.promptID !== request.metadata.promptID || last?.digest !== request.promptSettlementDigest)
-    return new Refusal('digest_conflict', 'the prompt that was settled last, and its settlement', { status: 409 });
+    return new Refusal(
+      'digest_conflict',
+      'the request is about another prompt than the one that was settled last, or another settlement of it',
+      { status: 409 },
+    );
   if (request.intent !== order.workspace.intent || !equalJson(request.verifiedBaseline, order.workspace.baseline))
-    return new Refusal('digest_conflict', 'the intent and baseline of the session', { status: 409 });
-  return state === 'validating' ? undefined : new Refusal('session_poisoned', 'a session that awaits its delta', { status: 409 });
+    return new Refusal('digest_conflict', 'the intent or the baseline is not that of the session', { status: 409 });
+  return state === 'validating'
+    ? undefined
+    : new Refusal('session_poisoned', `the session is ${state} and awaits no delta`, { status: 409 });
 }
 
 /**
@@ -47,7 +53,8 @@ export async function takeDelta(
   if (problem) throw problem;
   try {
     const { found, frozenAt } = await readFrozen(session, request.limits, host);
-    if (session.state !== 'validating') throw new Refusal('session_poisoned', 'a session that awaits its delta', { status: 409 });
+    if (session.state !== 'validating')
+      throw new Refusal('session_poisoned', `the session is ${session.state} and awaits no delta`, { status: 409 });
     const unchanged = found.entries === 0;
     if (unchanged) resume(session);
     else poison(session);
@@ -80,7 +87,7 @@ async function readFrozen(
   limits: WorkspaceDeltaRequest['limits'],
   host: { readonly sameUser: boolean },
 ) {
-  if (!owner || !folder) throw new Refusal('session_poisoned', 'a session with a workspace', { status: 409 });
+  if (!owner || !folder) throw new Refusal('session_poisoned', 'the session has no workspace', { status: 409 });
   const user = host.sameUser ? undefined : identity;
   const order = { folder: folder.workspace, excluded, reserved, maxEntries: limits.maxEntries, maxBytes: limits.maxBytes };
   for (const deadline = Date.now() + readWithin; Date.now() < deadline;) {
@@ -95,7 +102,7 @@ async function readFrozen(
     if (refusal) throw refusal;
     return { found, frozenAt };
   }
-  throw new Refusal('session_poisoned', 'processes that can be stopped');
+  throw new Refusal('session_poisoned', 'processes of the session cannot be stopped');
 }
 
 function resume(session: Session): void {
@@ -104,19 +111,18 @@ function resume(session: Session): void {
 }
 
 function foundProblem(found: ScanAnswer, workspaceId: string, limits: WorkspaceDeltaRequest['limits']): Refusal | undefined {
-  if (found.folderId !== workspaceId) return new Refusal('session_poisoned', 'the workspace that the session was made with');
+  if (found.folderId !== workspaceId) return new Refusal('session_poisoned', replacedWorkspace);
   if (found.exceeded) {
-    const says = `at most ${limits.maxEntries} entries and ${limits.maxBytes} bytes, and paths of at most 4096 bytes`;
+    const says = `the workspace has more than ${limits.maxEntries} entries or ${limits.maxBytes} bytes, or a path of more than 4096 bytes`;
     return new Refusal('session_poisoned', says, { status: 413 });
   }
-  return found.reserved ? new Refusal('session_poisoned', 'a workspace without reserved names', { status: 422 }) : undefined;
+  return found.reserved ? new Refusal('session_poisoned', 'the workspace has a reserved name', { status: 422 }) : undefined;
 }
+
+const replacedWorkspace = 'the workspace is not the folder that the session was made with';
 
 /** A link in the place of a folder cannot be opened as one. */
 function unreadable(cause: unknown): Refusal {
   const replaced = cause instanceof WalkError && ['ENOTDIR', 'ELOOP', 'ENOENT', 'ESTALE'].includes(String(cause.finding.found));
-  return new Refusal(
-    'session_poisoned',
-    replaced ? 'the workspace that the session was made with' : 'a workspace that can be read',
-  );
+  return new Refusal('session_poisoned', replaced ? replacedWorkspace : 'the workspace cannot be read');
 }

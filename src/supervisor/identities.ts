@@ -33,7 +33,7 @@ const lockName = '.orka-session-identity.lock';
  * must not come back: a range that changed, a link, another process, or sessions without a record are refused. Source: dispatch.md §6.4.
  */
 export function openIdentities(baseDir: string, range: IdentityRange): Identities {
-  if (!isFolder(baseDir)) throw new IdentityError('folder', { at: baseDir, allowed: 'a folder that is no link' });
+  if (!isFolder(baseDir)) throw new IdentityError('folder', { at: baseDir, says: 'it is no folder, or a link' });
   const lock = path.join(baseDir, lockName);
   takeLock(lock);
   try {
@@ -43,7 +43,10 @@ export function openIdentities(baseDir: string, range: IdentityRange): Identitie
     return {
       next: () => {
         if (allocated >= total - exhaustionReserve)
-          throw new IdentityError('exhausted', { at: baseDir, allowed: `${total - exhaustionReserve} sessions` });
+          throw new IdentityError('exhausted', {
+            at: baseDir,
+            says: `all ${total - exhaustionReserve} session users have been given`,
+          });
         write(file, range, allocated + 1, total);
         const identity = { uid: range.firstUid + allocated, gid: range.firstGid + allocated };
         allocated++;
@@ -70,7 +73,7 @@ function takeLock(file: string): void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       if (attempt === 2 || isHeld(file))
-        throw new IdentityError('locked', { at: file, allowed: 'one supervisor a folder' }, { cause: error });
+        throw new IdentityError('locked', { at: file, says: 'another supervisor uses the folder' }, { cause: error });
       unlinkSync(file);
     }
   }
@@ -87,11 +90,11 @@ function recover(baseDir: string, file: string, range: IdentityRange, total: num
   for (const orphan of entries.filter((name) => name.startsWith(`${stateName}.`))) unlinkSync(path.join(baseDir, orphan));
   if (!entries.includes(stateName)) {
     if (entries.some((name) => name.startsWith('session-')))
-      throw new IdentityError('state', { at: file, allowed: 'a record beside the sessions that are there' });
+      throw new IdentityError('state', { at: file, says: 'there are sessions, but no record of their users' });
     write(file, range, 0, total);
     return 0;
   }
-  if (!isFile(file)) throw new IdentityError('state', { at: file, allowed: 'a file that is no link' });
+  if (!isFile(file)) throw new IdentityError('state', { at: file, says: 'it is no file, or a link' });
   const state = parse(readFileSync(file, 'utf8'));
   const expected = stateOf(range, 0, total);
   const same = (['version', 'firstUid', 'lastUid', 'firstGid', 'lastGid'] as const).every(
@@ -99,7 +102,7 @@ function recover(baseDir: string, file: string, range: IdentityRange, total: num
   );
   const { allocated } = state;
   if (!same || typeof allocated !== 'number' || !Number.isInteger(allocated) || allocated < 0 || allocated > total)
-    throw new IdentityError('state', { at: file, allowed: 'a record of the same range of users' });
+    throw new IdentityError('state', { at: file, says: 'the record is of another range of users' });
   return allocated;
 }
 

@@ -142,9 +142,10 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     if (problem) throw problem;
     if (graves.has(request.runtimeSessionID) || sessionOf(request.metadata.fence))
       throw new Refusal('stale_fence', 'this generation of the session was deleted, or exists under another operation');
-    if (!isAccepting()) throw busy('an instance that takes sessions');
-    if (sessions.size >= config.limits.maxResidentSessions) throw busy(`at most ${config.limits.maxResidentSessions} sessions`);
-    if (!request.agentConfiguration) throw busy('an agentConfiguration');
+    if (!isAccepting()) throw busy('the instance takes no new sessions');
+    if (sessions.size >= config.limits.maxResidentSessions)
+      throw busy(`all ${config.limits.maxResidentSessions} sessions are in use`);
+    if (!request.agentConfiguration) throw busy('agentConfiguration is missing');
     return request.agentConfiguration;
   }
 
@@ -207,7 +208,7 @@ export function createInstance(host: SessionHost, log: Log): Instance {
 
   function find(id: string, metadata: MutationMetadata): Session {
     const session = sessions.get(id);
-    if (!session) throw new Refusal('invalid_request', 'a session that exists', { status: 404 });
+    if (!session) throw new Refusal('invalid_request', 'session not found', { status: 404 });
     const mismatch = fenceMismatch(metadata.fence, session.fence, { session: true });
     if (mismatch !== undefined) throw refusalOf({ class: 'stale_fence', fenceMismatch: mismatch });
     return session;
@@ -227,14 +228,14 @@ export function createInstance(host: SessionHost, log: Log): Instance {
     const conflict = (says: string) => new Refusal('already_accepted', says, { status: 409, retryable: true });
     if (session.prompt) {
       session.prompt.cancel('user_requested');
-      throw conflict('a session without a running prompt; it is being cancelled');
+      throw conflict('the session runs a prompt, which is being cancelled');
     }
     if (session.state === 'deleting' || session.state === 'creating' || session.state === 'cancelling')
-      throw conflict(`a session that is not ${session.state}`);
+      throw conflict(`the session is ${session.state}`);
     if (session.state !== 'idle' && session.state !== 'poisoned')
-      throw new Refusal('session_poisoned', `a session that is not ${session.state}`, { status: 409 });
+      throw new Refusal('session_poisoned', `the session is ${session.state}`, { status: 409 });
     session.journal.put(metadata, 'recorded');
-    if (!(await remove(session))) throw new Refusal('session_poisoned', 'a session that can be removed');
+    if (!(await remove(session))) throw new Refusal('session_poisoned', 'the session cannot be removed');
     session.journal.put(metadata, 'deleted');
     return { protocol, classification: fresh, state: 'deleted', tombstone: bury(session) };
   }
@@ -296,21 +297,23 @@ function orderProblem(request: CreateSessionRequest, { config }: SessionHost): R
   if (profileDigest(profile) !== config.profileDigest)
     return refusalOf({ class: 'stale_fence', fenceMismatch: 'runtime_profile' });
   if (agent && (agent.providerKind !== config.profile.providerKind || agent.model !== config.profile.model))
-    return invalid('the provider and model of this instance');
+    return invalid('the provider or the model is not that of this instance');
   if (agent && agentConfigurationDigest(agent) !== config.profile.agentConfigurationDigest)
-    return invalid('the agentConfiguration whose digest the profile has');
-  if (!samePolicy(mcp, config.profile)) return invalid('the policies whose digests the profile has');
+    return invalid('the agentConfiguration does not have the digest in the profile');
+  if (!samePolicy(mcp, config.profile)) return invalid('the policies do not have the digests in the profile');
   if (mcp.toolPolicy.tools.some(({ source }) => source !== 'provider_native'))
-    return invalid('no brokered tools: the MCP broker is not part of this version');
-  if (workspace.intent !== config.profile.workspaceIntent) return invalid('the workspace intent of the profile');
-  if (workspace.intent !== 'read') return invalid('workspace intent read: publication is not part of this version');
+    return invalid('brokered tools are not available: the MCP broker is not part of this version');
+  if (workspace.intent !== config.profile.workspaceIntent)
+    return invalid(`workspace intent ${workspace.intent} is not that of the profile, ${config.profile.workspaceIntent}`);
+  if (workspace.intent !== 'read')
+    return invalid(`workspace intent ${workspace.intent} is not available: publication is not part of this version`);
   const artifacts = [workspace.baseline.artifact, request.workspaceArtifactAuthorization, request.bootstrapArtifactAuthorization];
   if (artifacts.some((artifact) => artifact !== undefined) || workspace.relativeRoot)
-    return invalid('the empty workspace: repositories and artifacts are not part of this version');
-  if (request.bootstrap) return invalid('no transcript: session reuse is not part of this version');
+    return invalid('repositories and artifacts are not part of this version');
+  if (request.bootstrap) return invalid('a transcript cannot be used: session reuse is not part of this version');
   const { taskUID = '' } = metadata;
   const empty = { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
-  return equalJson(workspace.baseline, empty) ? undefined : invalid('the empty workspace of the Task');
+  return equalJson(workspace.baseline, empty) ? undefined : invalid('the baseline is not the empty workspace of the Task');
 }
 
 /** Whether a policy is the one that the profile was made of, and its digests follow from it. */

@@ -2,13 +2,16 @@
 
 /** What kept the model from answering. */
 export interface ModelTrouble {
-  readonly code: 'model_unauthorized' | 'model_rate_limited' | 'model_unavailable' | 'model_request_refused';
+  readonly code:
+    'model_unauthorized' | 'model_rate_limited' | 'model_unavailable' | 'model_request_refused' | 'provider_proxy_unavailable';
   readonly message: string;
 }
 
 /** Calls of one prompt. */
 export class ModelCalls {
   #turns = 0;
+  #underWay = 0;
+  #brokeOff = false;
   #trouble: ModelTrouble | undefined;
 
   /** Calls that the model answered, that it may yet answer, or that the agent gave up. */
@@ -23,11 +26,19 @@ export class ModelCalls {
 
   reset(): void {
     this.#turns = 0;
+    this.#brokeOff = false;
     this.#trouble = undefined;
+  }
+
+  /** Whether the next call repeats one whose answer broke off. While another call is under way, that cannot be known. */
+  get isRetry(): boolean {
+    return this.#brokeOff && this.#underWay === 0;
   }
 
   begin(): ModelCall {
     this.#turns++;
+    this.#underWay++;
+    this.#brokeOff = false;
     return new TurnCall({
       answered: () => {
         this.#trouble = undefined;
@@ -35,7 +46,11 @@ export class ModelCalls {
       failed: (trouble, answered) => {
         // An agent tries again by itself, which is no turn of its user's.
         if (!answered) this.#turns--;
+        this.#brokeOff = answered;
         this.#trouble = trouble;
+      },
+      over: () => {
+        this.#underWay--;
       },
     });
   }
@@ -45,8 +60,8 @@ export class ModelCalls {
 export interface ModelCall {
   /** The head of the model's answer. */
   readonly answered: (status: number) => void;
-  /** The model's side broke. */
-  readonly failed: (message: string) => void;
+  /** The model's side broke. @default code: model_unavailable */
+  readonly failed: (message: string, code?: ModelTrouble['code']) => void;
   /** All of the answer is there, or our side left: the agent hung up, or its prompt ended. */
   readonly ended: () => void;
 }
@@ -54,36 +69,42 @@ export interface ModelCall {
 /** A call that is no turn. */
 export const uncounted: ModelCall = { answered: () => undefined, failed: () => undefined, ended: () => undefined };
 
+interface CallListener {
+  readonly answered: () => void;
+  readonly failed: (trouble: ModelTrouble, answered: boolean) => void;
+  /** After the last of the others. */
+  readonly over: () => void;
+}
+
 class TurnCall implements ModelCall {
-  readonly #tell: { readonly answered: () => void; readonly failed: (trouble: ModelTrouble, answered: boolean) => void };
+  readonly #listener: CallListener;
   #answered = false;
   #over = false;
 
-  constructor(tell: { readonly answered: () => void; readonly failed: (trouble: ModelTrouble, answered: boolean) => void }) {
-    this.#tell = tell;
+  constructor(listener: CallListener) {
+    this.#listener = listener;
   }
 
   answered(status: number): void {
     if (this.#over) return;
     if (status >= 300) {
-      this.#end({ code: troubleCode(status), message: `the model was asked and HTTP ${status} was the answer` });
+      this.failed(`the call of the model was answered with HTTP ${status}`, troubleCode(status));
       return;
     }
     this.#answered = true;
-    this.#tell.answered();
+    this.#listener.answered();
   }
 
-  failed(message: string): void {
-    if (!this.#over) this.#end({ code: 'model_unavailable', message });
+  failed(message: string, code: ModelTrouble['code'] = 'model_unavailable'): void {
+    if (this.#over) return;
+    this.#listener.failed({ code, message }, this.#answered);
+    this.ended();
   }
 
   ended(): void {
+    if (this.#over) return;
     this.#over = true;
-  }
-
-  #end(trouble: ModelTrouble): void {
-    this.#over = true;
-    this.#tell.failed(trouble, this.#answered);
+    this.#listener.over();
   }
 }
 

@@ -22,7 +22,7 @@ const quiet = [
   ],
 ].map((what) => [`OPENCODE_DISABLE_${what}`, '1'] as const);
 
-/** OpenCode, which speaks ACP itself, and the Chat Completions API to the loopback proxy. */
+/** OpenCode, which speaks ACP itself, and the Chat Completions API to the loopback proxy. It is one process, so it names no worker. */
 export function openCodeProvider({ program = '/opt/opencode/bin/opencode' }: OpenCodeOptions = {}): Provider {
   return {
     command: [program, '--pure', 'acp'],

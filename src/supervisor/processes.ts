@@ -7,12 +7,18 @@ import type { SignalOrder } from './session-user.js';
 /** Whose processes: of a user of its own, or, where users are not switched, of one session of the kernel and its descendants. */
 export type ProcessOwner = { readonly uid: number } | { readonly sid: number };
 
-interface ProcessState {
+/** One process for good: a pid comes again, with another start. */
+export interface ProcessMark {
   readonly pid: number;
+  /** When it began, in ticks since the kernel did. */
+  readonly started: string;
+}
+
+interface ProcessState extends ProcessMark {
+  /** Of its program, as the kernel has it: at most 15 bytes. */
+  readonly name: string;
   /** One letter as ps prints it: of a thread that is not stopped, if there is one. */
   readonly state: string;
-  /** When it began, in ticks since the kernel did: a pid comes again, with another start. */
-  readonly started: string;
   readonly parent: number;
 }
 
@@ -48,12 +54,19 @@ function read(pid: number): ProcessEntry | undefined {
   const uids = /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
   return {
     pid,
+    name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
     state: fields[0] ?? '',
     started: fields[19] ?? '',
     parent: Number(fields[1]),
     sid: Number(fields[3]),
     uids,
   };
+}
+
+/** Whether a process still runs; zombies do not. Reads only what the kernel itself keeps, so that no process can delay the look. */
+export function isRunning({ pid, started }: ProcessMark): boolean {
+  const fields = afterName(procFile(pid, 'stat'));
+  return fields[19] === started && !isDead(stateOfThreads({ pid, state: fields[0] ?? 'X' }));
 }
 
 function isDead(state: string): boolean {
@@ -65,7 +78,7 @@ function isStopped({ state }: ProcessState): boolean {
 }
 
 /** The kernel shows the state of the first thread: it may be dead or stopped while others run. */
-function stateOfThreads({ pid, state }: ProcessState): string {
+function stateOfThreads({ pid, state }: Pick<ProcessState, 'pid' | 'state'>): string {
   const states = threadsOf(pid).map((thread) => afterName(procFile(pid, `task/${thread}/stat`))[0] ?? 'X');
   const alive = states.filter((one) => !isDead(one));
   return alive.find((one) => one !== 'T' && one !== 't') ?? alive[0] ?? (isDead(state) ? state : 'Z');

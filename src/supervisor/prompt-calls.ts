@@ -39,15 +39,15 @@ export async function beginPrompt(
   const problem = leaseProblem(request, config.limits, Date.now());
   if (problem !== undefined) throw new Refusal('invalid_request', problem);
   const draining = instance.drainState().requested || instance.lifecycle() !== 'ready';
-  if (draining) throw busy('an instance that is not draining');
+  if (draining) throw busy('the instance takes no new prompts');
   if (session.state !== 'idle')
-    throw new Refusal('already_accepted', `an idle session; this one is ${session.state}`, { status: 409 });
+    throw new Refusal('already_accepted', `the session is ${session.state}, not idle`, { status: 409 });
   if (session.journal.isFull())
-    throw new Refusal('session_poisoned', 'a session with room for another operation', { status: 409 });
+    throw new Refusal('session_poisoned', 'the session has no room for another operation', { status: 409 });
   const running = [...instance.sessions.values()].filter(({ prompt }) => prompt !== undefined).length;
-  if (running >= config.limits.maxConcurrentPrompts) throw busy(`at most ${config.limits.maxConcurrentPrompts} prompts at once`);
+  if (running >= config.limits.maxConcurrentPrompts) throw busy(`${running} prompts run, which is the limit`);
   const { agent, route } = session;
-  if (!agent || !route) throw new Refusal('session_poisoned', 'a session with an agent', { status: 409 });
+  if (!agent || !route) throw new Refusal('session_poisoned', 'the session has no agent', { status: 409 });
   await startPrompt(session, request, {
     limits: config.limits,
     model: config.profile.model,
@@ -76,16 +76,18 @@ export async function renewLease(instance: Instance, id: string, request: RenewL
     const foreign = foreignAuthorization(request);
     if (foreign) return Promise.reject(foreign);
     const { prompt } = session;
-    if (!prompt) return Promise.reject(new Refusal('settled', 'a prompt that runs', { status: 410 }));
+    if (!prompt) return Promise.reject(new Refusal('settled', 'no prompt runs', { status: 410 }));
     if (prompt.request.metadata.promptID !== request.metadata.promptID)
-      return Promise.reject(new Refusal('digest_conflict', 'the prompt that runs', { status: 409 }));
+      return Promise.reject(new Refusal('digest_conflict', 'another prompt runs', { status: 409 }));
     const current = prompt.lease();
     const follows =
       request.expectedLeaseGeneration === current.generation &&
       request.lease.generation === current.generation + 1 &&
       milliseconds(request.lease.expiresAt) > milliseconds(current.expiresAt);
     if (!follows)
-      return Promise.reject(new Refusal('stale_fence', 'the lease after the current one, ending later', { status: 409 }));
+      return Promise.reject(
+        new Refusal('stale_fence', 'the lease does not follow the current one, or does not end later', { status: 409 }),
+      );
     const problem = policyMismatch(session, request) ?? leaseRefusal(instance, request);
     if (problem) return Promise.reject(problem);
     prompt.renew(request.lease);
@@ -112,8 +114,8 @@ export async function cancelPrompt(instance: Instance, id: string, request: Canc
       if (request.reason === 'stream_disconnected') await giveUpValidation(instance, session);
       return settledAnswer(session, last);
     }
-    if (prompt) throw new Refusal('outcome_unknown', 'a prompt that could be settled in time');
-    throw new Refusal('digest_conflict', 'the prompt that ran last', { status: 409 });
+    if (prompt) throw new Refusal('outcome_unknown', 'the prompt was not settled in time');
+    throw new Refusal('digest_conflict', 'another prompt ran last', { status: 409 });
   };
   return session.journal.run(metadata, session.fence, cancelled, ({ settlement }) => ({
     phase: 'settled',
@@ -128,7 +130,7 @@ async function giveUpValidation(instance: Instance, session: Session): Promise<v
   const ended = session.owner === undefined || (await killAll(session.owner));
   if (!ended) instance.poisonInstance('processes of a session could not be ended');
   instance.settle(session);
-  if (!ended) throw new Refusal('outcome_unknown', 'processes that can be ended');
+  if (!ended) throw new Refusal('outcome_unknown', 'processes of the session cannot be ended');
 }
 
 function settledAnswer(session: Session, { settlement, forced }: NonNullable<Session['last']>): CancelPromptResponse {
@@ -157,13 +159,13 @@ function foreignAuthorization({
     grant.taskUID === metadata.taskUID &&
     grant.taskAttempt === metadata.taskAttempt &&
     grant.promptID === metadata.promptID;
-  return own ? undefined : new Refusal('invalid_request', 'an mcpAuthorization of the prompt of the request');
+  return own ? undefined : new Refusal('invalid_request', 'the mcpAuthorization is for another prompt');
 }
 
 function policyMismatch(session: Session, { mcpAuthorization }: StartPromptRequest | RenewLeaseRequest): Refusal | undefined {
   return samePolicy(mcpAuthorization, session.order.mcpConfiguration)
     ? undefined
-    : new Refusal('stale_fence', 'an authorization with the policies of the session');
+    : new Refusal('stale_fence', 'the authorization does not have the policies of the session');
 }
 
 function leaseRefusal(instance: Instance, request: RenewLeaseRequest): Refusal | undefined {

@@ -11,6 +11,7 @@ import { acpVersion } from '../harness/protocol.js';
 import { fitBytes } from '../lib/text.js';
 import { AcpError, within } from './acp.js';
 import type { Agent } from './agent.js';
+import { AnswerText } from './answer-text.js';
 import { deferred } from './deferred.js';
 import { EventWriter } from './event-writer.js';
 import { cancelledPermission, permissionAnswer } from './permissions.js';
@@ -75,8 +76,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   let reason: CancelReason | undefined;
   /** Why we ended a prompt ourselves; it wins over what the agent then says. */
   let failure: TerminalBody | undefined;
-  let said = '';
-  let finalAnswer = '';
+  const said = new AnswerText();
   let graceTimer: NodeJS.Timeout | undefined;
   let leaseTimer: NodeJS.Timeout | undefined;
 
@@ -95,14 +95,26 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
     const update = ending || failure ? undefined : readUpdate(raw, redact);
     if (!update) return;
     accept();
+    if (update.kind === 'retry') {
+      onRetry();
+      return;
+    }
     if (update.kind === 'event') {
+      if (update.update.kind === 'tool_call') said.complete();
       send(update.update);
       return;
     }
-    said += update.text;
-    if (update.final) finalAnswer += update.text;
-    if (said.length > 4 * limits.maxTerminalResultBytes) failWith(tooLarge(resultBytes(limits)));
+    said.add(update);
+    if (said.size > 4 * limits.maxTerminalResultBytes) failWith(tooLarge(resultBytes(limits)));
     else queue.addText(update.text);
+  }
+
+  function onRetry(): void {
+    if (ending || failure || !said.retry()) return;
+    send({
+      kind: 'diagnostic',
+      diagnostic: { code: 'model_retry', message: 'the model broke off; it is asked again', retryable: true },
+    });
   }
 
   function send(update: Update): void {
@@ -229,7 +241,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   session.journal.put(metadata, 'recorded');
   route.enable(() => {
     fail('turn_limit', `more than ${session.configuration.maxTurns} calls of the model`);
-  });
+  }, onRetry);
   const { written, answer } = agent.prompt(content, {
     update: onUpdate,
     oversized: onOversized,
@@ -263,7 +275,7 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   if (response.closed) cancel('stream_disconnected');
   answer.then(
     (value) => {
-      const text = redact(finalAnswer === '' ? said : finalAnswer);
+      const text = redact(said.text);
       const end = endOfAnswer(value, { text, model: deps.model, maxBytes: resultBytes(limits) }, reason);
       // An agent tells of a model that did not answer as if that were the answer.
       const trouble = end.type === 'completed' ? route.trouble() : undefined;
@@ -321,7 +333,7 @@ function promptBlock(block: ContentBlock, literal: (text: string) => string): Js
       name: block.name ?? block.uri,
       ...(block.mimeType ? { mimeType: block.mimeType } : {}),
     };
-  throw new Refusal('invalid_request', 'text and resource_link content; artifacts are not part of this version');
+  throw new Refusal('invalid_request', 'only text and resource_link content can be sent: artifacts are not part of this version');
 }
 
 /** Every text of an update, without secrets. */

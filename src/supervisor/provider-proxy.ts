@@ -24,8 +24,11 @@ export interface ProxyRoute {
   readonly redact: (text: string) => string;
   /** Why the model's side failed last since `enable`; `undefined` = it answered after that, or never failed. */
   readonly trouble: () => ModelTrouble | undefined;
-  /** Lets requests through until `disable`; `turnLimit` is told of the first inference call beyond `maxTurns`. */
-  readonly enable: (turnLimit: () => void) => void;
+  /**
+   * Lets requests through until `disable`. `turnLimit` is called for the first inference call beyond `maxTurns`, `retry` for one that
+   * follows a broken-off answer of the model.
+   */
+  readonly enable: (turnLimit: () => void, retry?: () => void) => void;
   /** Also breaks what is under way. */
   readonly disable: () => void;
   readonly remove: () => void;
@@ -50,6 +53,7 @@ interface Route {
   readonly outputLimit: number;
   readonly underWay: Set<() => void>;
   onTurnLimit: (() => void) | undefined;
+  onRetry: (() => void) | undefined;
   readonly calls: ModelCalls;
 }
 
@@ -60,6 +64,16 @@ interface Place {
   /** What else is to end when it is broken. */
   readonly onStop: (end: () => void) => void;
 }
+
+/** Milliseconds in which the provider proxy has to take a connection. */
+const connectWithin = 10_000;
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'it refuses connections',
+  ENOTFOUND: 'its name is not known',
+  EAI_AGAIN: 'its name cannot be looked up',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+};
 
 /** Less than the five minutes after which agents give up a silent model: who was silent stays known. */
 const longestSilence = 270_000;
@@ -111,6 +125,7 @@ export async function startProviderProxy(
       route.onTurnLimit();
       return;
     }
+    if (inference && route.calls.isRetry) route.onRetry?.();
     await forward(path, request, checked.body, response, place, inference ? route.calls.begin() : uncounted);
   }
 
@@ -166,6 +181,7 @@ export async function startProviderProxy(
         timeout: silence,
       });
       let answered = false;
+      let connected = false;
       onStop(() => {
         call.ended();
         outgoing.destroy();
@@ -175,8 +191,9 @@ export async function startProviderProxy(
         outgoing.destroy();
         resolve();
       });
-      const broken = (message: string) => {
-        call.failed(message);
+      const broken = (message: string, code?: ModelTrouble['code']) => {
+        clearTimeout(connecting);
+        call.failed(message, code);
         if (response.headersSent) response.destroy();
         else refuse(response, { status: 502, code: 'upstream_unreachable' });
       };
@@ -186,14 +203,31 @@ export async function startProviderProxy(
         broken('the model was silent for too long');
         outgoing.destroy();
       });
-      outgoing.once('error', () => {
-        broken('the provider proxy cannot be reached');
+      const lost = (message: string) => {
+        broken(`the provider proxy ${message}`, 'provider_proxy_unavailable');
+      };
+      const connecting = setTimeout(() => {
+        lost(`cannot be reached: no connection within ${connectWithin / 1000} s`);
+        outgoing.destroy();
+      }, connectWithin);
+      outgoing.once('socket', (socket) => {
+        const standing = () => {
+          connected = true;
+          clearTimeout(connecting);
+        };
+        // A kept connection stands already.
+        if (socket.connecting) socket.once('connect', standing);
+        else standing();
+      });
+      outgoing.once('error', ({ code = '' }: NodeJS.ErrnoException) => {
+        if (connected) lost('closed the connection before it answered');
+        else lost(`cannot be reached: ${reasons[code] ?? (code || 'no connection')}`);
       });
       outgoing.once('response', (incoming) => {
         answered = true;
         call.answered(incoming.statusCode ?? 502);
         incoming.once('error', () => {
-          broken('the answer of the model broke off');
+          lost('closed the connection in the middle of an answer');
         });
         incoming.once('end', () => {
           call.ended();
@@ -205,7 +239,8 @@ export async function startProviderProxy(
       });
       // A server that switches protocols closes the request without an error.
       outgoing.once('close', () => {
-        if (!answered) broken('the provider proxy gave no answer');
+        clearTimeout(connecting);
+        if (!answered) lost('gave no answer');
       });
       outgoing.end(body);
     });
@@ -246,6 +281,7 @@ export async function startProviderProxy(
         outputLimit: outputLimit ?? 0,
         underWay: new Set(),
         onTurnLimit: undefined,
+        onRetry: undefined,
         calls: new ModelCalls(),
       };
       known.set(id, route);
@@ -254,9 +290,10 @@ export async function startProviderProxy(
         credential,
         redact: (text) => text.replaceAll(credential, redacted).replaceAll(id, redacted),
         trouble: () => route.calls.trouble,
-        enable: (turnLimit) => {
+        enable: (turnLimit, retry) => {
           route.calls.reset();
           route.onTurnLimit = turnLimit;
+          route.onRetry = retry;
         },
         disable: () => {
           disable(route);

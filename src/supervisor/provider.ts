@@ -19,6 +19,12 @@ export interface ProviderSession {
 export interface Provider {
   /** Program and arguments; absolute path. */
   readonly command: readonly [string, ...string[]];
+  /**
+   * Name of the program, as the kernel has it, of the process below the agent's own that the agent cannot work without. The session ends
+   * with that process.
+   * @default - the agent works in its own process alone
+   */
+  readonly worker?: string;
   /** Method of the protocol's `authenticate`, if the agent wants one. */
   readonly authMethod?: string;
   /** Files to write before the agent starts: path and text. */

@@ -25,7 +25,7 @@ export class Refusal extends CodedError<ErrorCode> {
   readonly status: number;
   readonly body: ErrorResponse;
 
-  /** `says`: for the caller, without secrets. @default status: the usual one of the code; retryable: false */
+  /** `says`: what is wrong, for the caller, without secrets. @default status: the usual one of the code; retryable: false */
   constructor(
     code: ErrorCode,
     says: string,
@@ -36,7 +36,7 @@ export class Refusal extends CodedError<ErrorCode> {
       readonly cause?: unknown;
     } = {},
   ) {
-    super(code, { at: 'request', allowed: says }, { cause: more.cause });
+    super(code, { at: 'request', says }, { cause: more.cause });
     this.status = more.status ?? statuses[code];
     const { classification } = more;
     this.body = {
@@ -55,16 +55,20 @@ export const busy = (says: string): Refusal => new Refusal('rate_limited', says,
 export function refusalOf(classification: Classification): Refusal {
   switch (classification.class) {
     case 'stale_fence':
-      return new Refusal('stale_fence', `another ${classification.fenceMismatch ?? 'instance'}`, { classification });
+      return new Refusal(
+        'stale_fence',
+        `the fence is for another ${(classification.fenceMismatch ?? 'instance').replaceAll('_', ' ')}`,
+        { classification },
+      );
     case 'expired':
-      return new Refusal('expired', 'a request that has not expired', { classification });
+      return new Refusal('expired', 'the request has expired', { classification });
     case 'already_accepted':
       return new Refusal('already_accepted', 'the operation runs already', { classification });
     case 'settled':
-      return new Refusal('settled', 'the operation is settled', { classification });
+      return new Refusal('settled', 'the operation is settled already', { classification });
     case 'digest_conflict':
       return new Refusal('digest_conflict', 'the operation was sent before, with another body', { classification });
     default:
-      return new Refusal('invalid_request', 'an operation that was not sent before', { status: 409, classification });
+      return new Refusal('invalid_request', 'the operation was sent before', { status: 409, classification });
   }
 }

@@ -37,7 +37,7 @@ export function createSupervisorServer(instance: Instance, authority: Authority)
     const path = (request.url ?? '').split('?')[0] ?? '';
     const here = routes.filter(({ pattern }) => pattern.test(path));
     const route = here.find(({ method }) => method === request.method);
-    if (!route) throw new Refusal('invalid_request', 'an endpoint of this protocol', { status: here.length > 0 ? 405 : 404 });
+    if (!route) throw unknownEndpoint(request.method ?? '', here.length > 0);
     const ids = route.pattern.exec(path)?.slice(1).map(decodeId) ?? [];
     const result = await route.handle(request, response, ids);
     if (result) send(response, result.status, result.body);
@@ -69,12 +69,13 @@ function routesOf(instance: Instance, authority: Authority): readonly Route[] {
       handle: async (request, response, ids) => {
         const token = authority.authenticateOperation(request);
         const body = await readBody(request, config.limits.maxRequestBytes);
-        if (!body) throw new Refusal('invalid_request', `a body of at most ${config.limits.maxRequestBytes} bytes`);
+        if (!body) throw new Refusal('invalid_request', `the body has more than ${config.limits.maxRequestBytes} bytes`);
         const message = decode(decoder, body);
         const { metadata } = message;
         const problem = scopeProblem(metadata, scope);
         if (problem !== undefined) throw new Refusal('invalid_request', problem);
-        if (requestDigest(body) !== metadata.requestDigest) throw new Refusal('invalid_request', 'the digest of this request');
+        if (requestDigest(body) !== metadata.requestDigest)
+          throw new Refusal('invalid_request', 'requestDigest is not the digest of the request');
         authority.authorize(token, metadata, scope);
         return handle(message, ids, response);
       },
@@ -102,7 +103,7 @@ function routesOf(instance: Instance, authority: Authority): readonly Route[] {
       ),
     ),
     mutation('PUT', at(session), 'session', createSessionRequest, async (message, [id = '']) => {
-      if (message.runtimeSessionID !== id) throw new Refusal('invalid_request', 'the runtimeSessionID of the path');
+      if (message.runtimeSessionID !== id) throw new Refusal('invalid_request', 'runtimeSessionID is not that of the path');
       const body = await instance.createSession(message);
       return { status: body.classification.class === 'fresh' ? 201 : 200, body };
     }),
@@ -128,7 +129,7 @@ function routesOf(instance: Instance, authority: Authority): readonly Route[] {
       'prompt',
       workspaceDeltaRequest,
       async (message, [id = '', deltaID]) => {
-        if (message.deltaID !== deltaID) throw new Refusal('invalid_request', 'the deltaID of the path');
+        if (message.deltaID !== deltaID) throw new Refusal('invalid_request', 'deltaID is not that of the path');
         const found = instance.find(id, message.metadata);
         const body = await found.journal.run(message.metadata, found.fence, async () => {
           try {
@@ -162,7 +163,7 @@ function unavailable(authority: Authority, endpoints: readonly (readonly [RegExp
 const ok = (body: object): Answer => ({ status: 200, body });
 
 function checkPrompt({ promptID }: MutationMetadata, id: string | undefined): void {
-  if (promptID !== id) throw new Refusal('invalid_request', 'the promptID of the path');
+  if (promptID !== id) throw new Refusal('invalid_request', 'promptID is not that of the path');
 }
 
 function decode<T>(decoder: Decoder<T>, body: Buffer): T {
@@ -174,11 +175,17 @@ function decode<T>(decoder: Decoder<T>, body: Buffer): T {
   }
 }
 
+/** `known`: the path is one of the protocol, the method is not. */
+function unknownEndpoint(method: string, known: boolean): Refusal {
+  if (!known) return new Refusal('invalid_request', 'endpoint not found', { status: 404 });
+  return new Refusal('invalid_request', `method ${method.slice(0, 16)} is not allowed here`, { status: 405 });
+}
+
 function decodeId(raw: string): string {
   try {
     return decodeURIComponent(raw);
   } catch {
-    throw new Refusal('invalid_request', 'a path that is well formed');
+    throw new Refusal('invalid_request', 'the path is malformed');
   }
 }
 
@@ -200,6 +207,6 @@ function fail(instance: Instance, request: IncomingMessage, response: ServerResp
     return;
   }
   instance.log.error('request failed', error, { method: request.method ?? '', path: request.url ?? '' });
-  const { body } = new Refusal('outcome_unknown', 'an internal error');
+  const { body } = new Refusal('outcome_unknown', 'internal error');
   send(response, 500, body);
 }

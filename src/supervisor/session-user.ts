@@ -104,7 +104,7 @@ export async function signalUser(uid: number, signal: SignalOrder['signal'], wit
 function decodeAnswer<T>(decoder: Decoder<T>, answer: string): T {
   if (answer.startsWith('{"failed"')) {
     const { failed } = decodeText(failure, answer);
-    throw new WalkError('failed', { at: 'folder of a session', found: failed, allowed: 'a folder that can be read' });
+    throw new WalkError('failed', { at: 'folder of a session', found: failed, says: 'it cannot be read' });
   }
   return decodeText(decoder, answer);
 }
@@ -118,21 +118,21 @@ function run(
   const child = spawn(process.execPath, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
   return new Promise((resolve, reject) => {
     let answer = '';
-    const fail = (code: 'time' | 'output' | 'ended', allowed: string, found?: string) => {
+    const fail = (code: 'time' | 'output' | 'ended', says: string) => {
       clearTimeout(timer);
       child.kill('SIGKILL');
-      reject(new WalkError(code, { at: 'folder of a session', ...(found === undefined ? {} : { found }), allowed }));
+      reject(new WalkError(code, { at: 'folder of a session', says }));
     };
-    const timer = setTimeout(() => fail('time', `at most ${within} ms`), within);
+    const timer = setTimeout(() => fail('time', `it was not read within ${within} ms`), within);
     child.stdout.setEncoding('latin1').on('data', (part: string) => {
       answer += part;
-      if (answer.length > longestAnswer) fail('output', `an answer of at most ${longestAnswer} bytes`);
+      if (answer.length > longestAnswer) fail('output', `the answer has more than ${longestAnswer} bytes`);
     });
-    child.on('error', ({ message }) => fail('ended', 'a child that starts', message));
+    child.on('error', ({ message }) => fail('ended', `the child did not start: ${message}`));
     child.on('close', (code, signal) => {
       clearTimeout(timer);
       if (code === 0) resolve(answer);
-      else fail('ended', 'a child that answers', `ended by ${signal ?? `code ${code ?? 'unknown'}`}`);
+      else fail('ended', `the child ended with ${signal ?? `exit code ${code ?? 'unknown'}`} and did not answer`);
     });
     child.stdin.on('error', () => undefined).end(JSON.stringify({ identity, order }));
   });

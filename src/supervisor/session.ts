@@ -141,6 +141,7 @@ export async function openSession(session: Session, host: SessionHost, log: Log)
       {
         command: provider.command,
         authMethod: provider.authMethod,
+        worker: provider.worker,
         literal: provider.literal,
         cwd: folder.workspace,
         env: { ...environment(folder), ...provider.env(about) },

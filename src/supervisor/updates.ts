@@ -6,16 +6,20 @@ import type { Update, Usage } from '../harness/events.js';
 import type { ContentBlock } from '../harness/prompts.js';
 import { sha256Hex } from '../lib/sha256.js';
 import { fitBytes, isBlank } from '../lib/text.js';
+import type { AnswerPiece } from './answer-text.js';
 
 /** What one `session/update` of an agent says, as far as it is passed on. */
 export type AgentUpdate =
-  { readonly kind: 'text'; readonly text: string; readonly final: boolean } | { readonly kind: 'event'; readonly update: Update };
+  | ({ readonly kind: 'text' } & AnswerPiece)
+  | { readonly kind: 'event'; readonly update: Update }
+  /** The agent asks the model again, from the beginning of what broke off. */
+  | { readonly kind: 'retry' };
 
 /** Takes secrets out of a text. */
 type Redact = (text: string) => string;
 
 /** Our bounds, within those of the protocol. */
-const most = { kind: 64, toolText: 16 * 1024, blocks: 16, planText: 1024 } as const;
+const most = { messageId: 256, kind: 64, toolText: 16 * 1024, blocks: 16, planText: 1024 } as const;
 const mark = '…';
 
 /**
@@ -34,6 +38,8 @@ export function readUpdate(update: Json | undefined, redact: Redact): AgentUpdat
       return event(plan(update, redact));
     case 'usage_update':
       return event(contextWindow(update));
+    case 'session_info_update':
+      return isRetry(update) ? { kind: 'retry' } : undefined;
     default:
       return undefined;
   }
@@ -60,10 +66,23 @@ function event(update: Update | undefined): AgentUpdate | undefined {
   return update && { kind: 'event', update };
 }
 
-function textOf({ content, _meta: meta }: JsonObject): AgentUpdate | undefined {
+function textOf(update: JsonObject): AgentUpdate | undefined {
+  const { content, messageId: id } = update;
   const text = textOfBlock(content);
+  const message = typeof id === 'string' && id !== '' && id.length <= most.messageId ? id : undefined;
+  return text ? { kind: 'text', text, final: codexMeta(update)?.['phase'] === 'final_answer', message } : undefined;
+}
+
+/** Codex announces that it asks the model again after an answer that broke off. */
+function isRetry(update: JsonObject): boolean {
+  const error = codexMeta(update)?.['error'];
+  return isObject(error) && error['willRetry'] === true;
+}
+
+/** What Codex' adapter adds to an update. */
+function codexMeta({ _meta: meta }: JsonObject): JsonObject | undefined {
   const codex = isObject(meta) ? meta['codex'] : undefined;
-  return text ? { kind: 'text', text, final: isObject(codex) && codex['phase'] === 'final_answer' } : undefined;
+  return isObject(codex) ? codex : undefined;
 }
 
 /** A status is always set. An update that says nothing is dropped. */

@@ -143,6 +143,19 @@ test('an error of the protocol is one also when it comes with status 200', async
   });
 });
 
+test('an error of the protocol is printed with its code and its words, not as something that was found', async () => {
+  const error = { protocol: 'orka.harness.v2', code: 'invalid_request', message: 'session not found', retryable: false };
+  const client = await against(json(404, error));
+  await expect(client.drain(operation(), 'x')).rejects.toThrow(new Error('PUT /v2/drain: invalid_request: session not found'));
+});
+
+test('an answer that cannot be decoded is printed with what was found and what is allowed', async () => {
+  const client = await against(json(200, { ...good, drain: { ...drain, requested: 'yes' } }));
+  await expect(client.drain(operation(), 'x')).rejects.toMatchObject({
+    message: 'PUT /v2/drain: message: drain.requested: found a text of 3 bytes, allowed: true or false',
+  });
+});
+
 test('only what the server calls retryable is, and an unknown outcome never', async () => {
   const error = (code: string) => ({ protocol: 'orka.harness.v2', code, message: '', retryable: true });
   await expect((await against(json(429, error('rate_limited')))).drain(operation(), 'x')).rejects.toMatchObject({

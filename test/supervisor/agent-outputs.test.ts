@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { PromptEvent } from '../../src/harness/events.js';
 import { canonicalToolCallID } from '../../src/supervisor/updates.js';
 import { mostStrayLines } from '../../src/supervisor/stray-lines.js';
+import { textOf } from '../support/supervisor-calls.js';
 import { answerLine, errorLine, playPrompt, secret, updateLine } from '../support/played-agent.js';
 
 const ended = answerLine({ stopReason: 'end_turn' });
@@ -299,3 +300,37 @@ test(`${outputs} outputs of an agent, hostile ones included, make streams that t
 function kindOf(event: PromptEvent): string {
   return event.type === 'update' ? event.payload.kind : event.type;
 }
+
+describe('the answer', () => {
+  const said = (text: string, messageId?: string, phase?: string) => ({
+    sessionUpdate: 'agent_message_chunk',
+    content: { type: 'text', text },
+    ...(messageId === undefined ? {} : { messageId }),
+    ...(phase === undefined ? {} : { _meta: { codex: { phase } } }),
+  });
+  const tool = { sessionUpdate: 'tool_call', toolCallId: 't', title: 'ls' };
+  const retry = { sessionUpdate: 'session_info_update', _meta: { codex: { error: { message: 'x', willRetry: true } } } };
+
+  test.each<readonly [string, readonly object[], string]>([
+    ['is all text of an agent that names no messages', [said('a'), tool, said('b')], 'ab'],
+    ['is the last message', [said('a', '1'), said('b', '2'), said('c', '2')], 'bc'],
+    ['is the last final message', [said('a', '1', 'final_answer'), said('b', '2', 'commentary')], 'a'],
+    ['is no notice beside a message', [said('Warning: x'), said('a', '1'), said('Warning: y')], 'a'],
+    ['is a notice where there is no message', [said('Warning: x')], 'Warning: x'],
+    ['has no text of a retried turn under the same id', [said('bro', '1'), retry, said('whole', '1')], 'whole'],
+    ['has no text of a retried turn under another id', [said('bro', '1'), retry, said('whole', '2')], 'whole'],
+    ['has no text of a retried turn without ids', [said('bro'), retry, said('whole')], 'whole'],
+    ['has no final text of a retried turn', [said('bro', '1', 'final_answer'), retry, said('a', '1', 'final_answer')], 'a'],
+    ['keeps what came before a tool call', [said('a'), tool, said('bro'), retry, said('b')], 'ab'],
+    ['is the last complete message if the retried turn says nothing', [said('a', '1'), tool, said('bro', '2'), retry], 'a'],
+    ['is whole after many retries', [said('x', '1'), retry, said('y', '1'), retry, retry, said('z', '1')], 'z'],
+  ])('%s', async (_what, updates, answer) => {
+    const { events } = await playPrompt([...updates.map(updateLine), ended]);
+    expect(textOf(events)).toBe(answer);
+  });
+
+  test('is said to begin again when a turn is retried, but not when nothing was said before', async () => {
+    const diagnostics = (await updatesOf(retry, said('a'), retry, said('b'))).flatMap(({ diagnostic }) => diagnostic ?? []);
+    expect(diagnostics).toEqual([{ code: 'model_retry', message: 'the model broke off; it is asked again', retryable: true }]);
+  });
+});

@@ -187,6 +187,96 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
     }
   }, 60_000);
 
+  test.each([
+    ['its app server', 'codex'],
+    ['the program that starts its app server', 'node'],
+  ])(
+    'ends its prompt and its session, with the signal, once %s is killed',
+    async (_what, name) => {
+      const it = await startRealSupervisor(codexAgent(modules));
+      try {
+        it.fixture.delay(600_000);
+        const { fence, task } = await ready(it);
+        const events = prompt(it, fence, task);
+        await eventually(() => it.fixture.requests.some((request) => request.path === '/v1/responses'));
+        const all = processesOf({ uid: it.firstUid });
+        const server = all.find((process) => process.name === 'codex')!;
+        process.kill(name === 'codex' ? server.pid : server.parent, 'SIGKILL');
+        expect((await events).at(-1)).toMatchObject({
+          type: 'outcome_unknown',
+          payload: { message: expect.stringContaining('its process codex was ended by SIGKILL') },
+        });
+        await eventually(() => processesOf({ uid: it.firstUid }).length === 0);
+        const { runtimeProfileDigest, runtimeInstanceID } = fence;
+        expect(await it.client.status({ runtimeProfileDigest, runtimeInstanceID })).toMatchObject({ lifecycle: 'ready' });
+      } finally {
+        await it.close();
+      }
+    },
+    60_000,
+  );
+
+  test('goes on when a command that it runs is killed', async () => {
+    const it = await startRealSupervisor(codexAgent(modules));
+    try {
+      it.fixture.runCommand('sleep 600');
+      const { fence, task } = await ready(it);
+      const events = prompt(it, fence, task);
+      const command = () => processesOf({ uid: it.firstUid }).find(({ name }) => name === 'sleep');
+      await eventually(() => command() !== undefined);
+      process.kill(command()!.pid, 'SIGKILL');
+      expect((await events).at(-1)?.type).toBe('completed');
+    } finally {
+      await it.close();
+    }
+  }, 60_000);
+
+  test.each([
+    ['breaks off in the middle of an answer', 1, 0],
+    ['breaks off three times', 3, 0],
+    ['is away for 5 s in the middle of an answer', 1, 5_000],
+  ])(
+    'asks again after the provider proxy %s, and answers with the whole answer alone',
+    async (_how, times, away) => {
+      const it = await startRealSupervisor(codexAgent(modules));
+      try {
+        it.fixture.say('ORKA_MARKER_OK');
+        it.fixture.breakOff('ORKA_MAR', times, away);
+        const { fence, task } = await ready(it);
+        const events = await prompt(it, fence, task);
+        expect(events.at(-1)).toMatchObject({
+          type: 'completed',
+          payload: { result: { content: [{ type: 'text', text: 'ORKA_MARKER_OK' }] } },
+        });
+        const retries = events.filter((event) => event.type === 'update' && event.payload.diagnostic?.code === 'model_retry');
+        expect(retries).toHaveLength(times);
+      } finally {
+        await it.close();
+      }
+    },
+    90_000,
+  );
+
+  test('names the provider proxy if it stays away, and the instance takes the next session', async () => {
+    const it = await startRealSupervisor(codexAgent(modules));
+    try {
+      it.fixture.breakOff('ORKA_MAR', 1, 600_000);
+      const { fence, task } = await ready(it);
+      expect((await prompt(it, fence, task)).at(-1)).toMatchObject({
+        type: 'failed',
+        payload: {
+          code: 'provider_proxy_unavailable',
+          message: 'the provider proxy cannot be reached: it refuses connections',
+        },
+      });
+      const next = taskOrders('22222222-2222-2222-2222-222222222222', it.runtime);
+      const created = await it.client.createSession(next.operation('create-session', fence), next.session);
+      expect(created).toMatchObject({ session: { state: 'idle' } });
+    } finally {
+      await it.close();
+    }
+  }, 180_000);
+
   test('asks the model about a prompt that looks like a command of the agent', async () => {
     const it = await startRealSupervisor(codexAgent(modules));
     try {

@@ -260,7 +260,7 @@ suite('an agent', () => {
       writeFileSync(path.join(workspace, 'a/file'), '', { mode: 0o600 });
       for (const name of ['a/empty', 'a/file']) chownSync(path.join(workspace, name), bystanderUid, bystanderUid);
     });
-    expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'a workspace that can be read' });
+    expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'the workspace cannot be read' });
     await expectHarmless(done);
   });
 
@@ -331,7 +331,7 @@ suite('a folder that is not what was made', () => {
       expect(done.delta).toMatchObject({
         status: 500,
         code: 'session_poisoned',
-        message: 'the workspace that the session was made with',
+        message: 'the workspace is not the folder that the session was made with',
       });
       expect(lstatSync(it.baseDir).mode & 0o7777).toBe(0o711);
       expect(lstatSync('/tmp').mode & 0o7777).toBe(0o1777);
@@ -368,7 +368,7 @@ suite('a folder that is not what was made', () => {
         workspace = at;
         expect(obstruct(at, uid)).toBe(0);
       });
-      expect(JSON.stringify(done.delta)).toMatch(/read_only_modified|a workspace that can be read/);
+      expect(JSON.stringify(done.delta)).toMatch(/read_only_modified|the workspace cannot be read/);
       await eventually(() => it.log().includes('instance poisoned'));
       expect((await it.client.health()).status).toBe('unhealthy');
       expect(await it.status()).toMatchObject({ lifecycle: 'unhealthy', drain: { acceptingNewSessions: false } });
@@ -433,7 +433,11 @@ int main(void) {
   withCompiler('and cannot be stopped is poisoned and ended, and costs nobody else', async () => {
     const other = await it.session('beside-unstoppable');
     const done = await attack(it, 'unstoppable', `program ${vforker(900_000_000)}`, waits);
-    expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'processes that can be stopped' });
+    expect(done.delta).toMatchObject({
+      status: 500,
+      code: 'session_poisoned',
+      message: 'processes of the session cannot be stopped',
+    });
     await gone(it, done.task);
     expect(processesOf({ uid: done.uid })).toEqual([]);
     expect((await it.status()).lifecycle).toBe('ready');
@@ -465,7 +469,11 @@ int main(void) {
       const done = await attack(it, 'continued', `program ${file}`, (_, uid) =>
         eventually(() => processesOf({ uid }).some(({ pid }) => catchesSigcont(pid))),
       );
-      expect(done.delta).toMatchObject({ status: 500, code: 'session_poisoned', message: 'processes that can be stopped' });
+      expect(done.delta).toMatchObject({
+        status: 500,
+        code: 'session_poisoned',
+        message: 'processes of the session cannot be stopped',
+      });
       await gone(it, done.task);
       expect(processesOf({ uid: done.uid })).toEqual([]);
       expect((await it.status()).lifecycle).toBe('ready');

@@ -148,14 +148,17 @@ test('a text is freed of both halves of what opens a route', () => {
   );
 });
 
-test('an upstream that cannot be reached is a bad gateway, and trouble', async () => {
+test('a provider proxy that cannot be reached is a bad gateway, and trouble that names it', async () => {
   const lonely = await startProviderProxy(new URL('http://127.0.0.1:1'), token, { 'POST /v1/responses': { inference: true } });
   const route = lonely.addRoute({ model, maxTurns: 1 });
   route.enable(() => undefined);
   const answer = await ask(route);
   expect(answer.status).toBe(502);
   expect(await answer.text()).not.toContain(token);
-  expect(route.trouble()).toMatchObject({ code: 'model_unavailable' });
+  expect(route.trouble()).toEqual({
+    code: 'provider_proxy_unavailable',
+    message: 'the provider proxy cannot be reached: it refuses connections',
+  });
   await lonely.close();
 });
 
@@ -334,6 +337,7 @@ describe('who closed first', () => {
     route.enable(() => limits++);
     return {
       route,
+      addRoute: (maxTurns: number) => own.addRoute({ model, maxTurns }),
       calls: () => calls,
       limits: () => limits,
       close: async () => {
@@ -384,25 +388,60 @@ describe('who closed first', () => {
     await it.close();
   });
 
-  test('a model that breaks off its answer is trouble, and the call was a turn', async () => {
+  test('a provider proxy that breaks off an answer is trouble that names it, and the call was a turn', async () => {
     const it = await behaving((response) => {
       response.writeHead(200).write('a part', () => response.destroy());
     });
     for (let i = 0; i < 2; i++) await ask(it.route).then((answer) => answer.text().catch(() => undefined));
-    expect(it.route.trouble()).toMatchObject({ code: 'model_unavailable', message: 'the answer of the model broke off' });
+    expect(it.route.trouble()).toEqual({
+      code: 'provider_proxy_unavailable',
+      message: 'the provider proxy closed the connection in the middle of an answer',
+    });
     expect((await ask(it.route)).status).toBe(400);
     await it.close();
   });
 
-  test('a model that breaks before it answers is trouble, and the call was no turn', async () => {
+  test('a provider proxy that breaks before it answers is trouble that names it, and the call was no turn', async () => {
     const it = await behaving((response, call) => {
       if (call < 3) response.destroy();
       else response.end('{}');
     });
     for (let i = 0; i < 3; i++) expect((await ask(it.route)).status).toBe(502);
-    expect(it.route.trouble()).toMatchObject({ code: 'model_unavailable' });
+    expect(it.route.trouble()).toEqual({
+      code: 'provider_proxy_unavailable',
+      message: 'the provider proxy closed the connection before it answered',
+    });
     expect((await ask(it.route)).status).toBe(200);
     expect(it.route.trouble()).toBeUndefined();
+    await it.close();
+  });
+
+  test('the first call after a broken-off answer is a retry, unless another call is under way', async () => {
+    const it = await behaving((response, call) => {
+      if (call === 0 || call === 3) response.writeHead(200).write('a part', () => response.destroy());
+      else if (call === 2) response.writeHead(200).write('a part');
+      else response.end('{}');
+    });
+    const seen: number[] = [];
+    let retries = 0;
+    const wide = it.addRoute(9);
+    wide.enable(
+      () => undefined,
+      () => retries++,
+    );
+    const call = async () => {
+      await ask(wide).then((answer) => answer.text().catch(() => undefined));
+      seen.push(retries);
+    };
+    await call();
+    await call();
+    const open = ask(wide);
+    await eventually(() => it.calls() === 3);
+    await call();
+    await call();
+    expect(seen).toEqual([0, 1, 1, 1]);
+    wide.disable();
+    await open.then((answer) => answer.text().catch(() => undefined));
     await it.close();
   });
 

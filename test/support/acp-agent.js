@@ -56,6 +56,15 @@ const text = (/** @type {string} */ value) => ({ type: 'content', content: { typ
 const shell = (/** @type {string} */ script, /** @type {object} */ options = {}) =>
   spawn('/bin/sh', ['-c', script], { detached: true, stdio: 'ignore', ...options }).unref();
 
+/** @type {import('node:child_process').ChildProcessWithoutNullStreams | undefined} */
+let worker;
+
+/** Starts a long-lived child of the name that Codex' has. It ends with the code that it reads. */
+async function startWorker() {
+  worker = spawn('/bin/sh', ['-c', 'printf codex >/proc/$$/comm; echo ready; read code; exit $code']);
+  await new Promise((resolve) => worker?.stdout.once('data', resolve));
+}
+
 /** What a program printed. */
 function output(/** @type {string} */ program, /** @type {string[]} */ ...args) {
   const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 1024 * 1024 });
@@ -107,6 +116,36 @@ const verbs = {
   'leave-pipes': () => {
     spawn('/bin/sh', ['-c', 'while :; do sleep 1; done'], { detached: true, stdio: 'inherit' });
     process.exit(3);
+  },
+
+  // What becomes of the process that it cannot work without.
+  worker: startWorker,
+  'kill-worker': (signal) => {
+    worker?.kill(/** @type {NodeJS.Signals} */ (signal));
+    return never();
+  },
+  'end-worker': (code) => {
+    worker?.stdin.write(`${code}\n`);
+    return never();
+  },
+  'lose-worker': () => {
+    process.kill(worker?.pid ?? 0, 'SIGKILL');
+    // Never waits for its child, nor reports it.
+    for (;;);
+  },
+  'deny-worker': async () => {
+    send({ method: '_orka/child_ended', params: { pid: worker?.pid, code: null, signal: 'SIGKILL' } });
+    await pause(1_000);
+  },
+  'other-worker': async () => {
+    const first = worker;
+    await startWorker();
+    const other = worker;
+    worker = first;
+    const ended = new Promise((resolve) => other?.once('exit', resolve));
+    other?.kill('SIGKILL');
+    await ended;
+    await pause(1_000);
   },
 
   // Things that are no messages, or none of this protocol.
@@ -286,6 +325,8 @@ const misbehave = async (/** @type {string} */ at) => {
 };
 
 await misbehave('start');
+// It stands where Codex' adapter is expected.
+if (import.meta.url.includes('codex-acp')) await startWorker();
 createInterface({ input: process.stdin }).on('line', async (received) => {
   const message = JSON.parse(received);
   await misbehave(message.method);

@@ -22,6 +22,8 @@ export interface ModelFixture {
   readonly runCommand: (command: string | undefined) => void;
   /** Milliseconds before each answer begins. */
   readonly delay: (milliseconds: number) => void;
+  /** So many answers break off in the middle, each after this text; then nobody listens for some milliseconds. */
+  readonly breakOff: (text: string, times?: number, away?: number) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -57,6 +59,7 @@ export async function startModelFixture(
   let text = 'HELLO_FIXTURE';
   let command: string | undefined;
   let wait = 0;
+  let broken = { text: '', times: 0, away: 0 };
 
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
@@ -90,14 +93,27 @@ export async function startModelFixture(
     else if (path === '/v1/chat/completions')
       streamChat(response, command && !body.includes('"role":"tool"') ? { command } : { text });
     else if (!isResponse) response.writeHead(404).end();
+    else if (broken.times > 0) void breakConnection(response);
     else if (command && !body.includes('function_call_output')) stream(response, callItem(command), undefined);
     else if (slowly) void streamSlowly(response, slowly, text);
     else stream(response, messageItem(text), text);
   }
 
+  async function breakConnection(response: ServerResponse): Promise<void> {
+    const { text: part, times, away } = broken;
+    broken = { ...broken, times: times - 1 };
+    beginStream(response, { ...messageItem(part), content: [] })('response.output_text.delta', delta(part));
+    // The part is on its way before the connection is closed.
+    await sleep(300);
+    if (away > 0) server.close();
+    server.closeAllConnections();
+    if (away > 0) setTimeout(() => void listen(server, host, used.port).catch(() => undefined), away);
+  }
+
   await listen(server, host, port);
+  const used = server.address() as AddressInfo;
   return {
-    url: `http://${host}:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${used.port}`,
     requests,
     say: (next) => {
       text = next;
@@ -107,6 +123,9 @@ export async function startModelFixture(
     },
     delay: (milliseconds) => {
       wait = milliseconds;
+    },
+    breakOff: (part, times = 1, away = 0) => {
+      broken = { text: part, times, away };
     },
     close: () =>
       new Promise((resolve) => {

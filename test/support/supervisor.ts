@@ -16,6 +16,7 @@ import { usualTiming } from '../../src/supervisor/session.js';
 import type { Timing } from '../../src/supervisor/session.js';
 import { startSupervisor } from '../../src/supervisor/supervisor.js';
 import type { StopGrace, Supervisor } from '../../src/supervisor/supervisor.js';
+import { childReporter } from '../../src/supervisor/worker.js';
 import { collect, runtime, taskOrders } from './harness-orders.js';
 import type { Policy, Runtime, TaskOrders } from './harness-orders.js';
 
@@ -79,6 +80,8 @@ export async function scriptedSupervisor(
     readonly env?: Record<string, string>;
     readonly timing?: Partial<Timing>;
     readonly stopGrace?: StopGrace;
+    /** See {@link Provider.worker}. The agent has one if it misbehaves as `start:worker`. */
+    readonly worker?: string;
   } = {},
 ): Promise<ScriptedSupervisor> {
   const folder = mkdtempSync(path.join(tmpdir(), 'supervisor-'));
@@ -113,7 +116,8 @@ export async function scriptedSupervisor(
   /** By the name that a session's folder begins with. */
   const misbehaviours = new Map<string, string>();
   const provider: Provider = {
-    command: [process.execPath, agent],
+    command: [process.execPath, '--import', childReporter, agent],
+    ...(options.worker === undefined ? {} : { worker: options.worker }),
     files: () => ({}),
     env: ({ home, proxyCredential }): Record<string, string> => {
       const found = [...misbehaviours].find(([name]) => home.includes(name));
