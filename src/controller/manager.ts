@@ -5,7 +5,7 @@ import { deployedIdentity } from '../domain/deployed.js';
 import type { ClusterAccess } from '../kube/access.js';
 import { createClient, get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
-import { systemClock, timestamp } from '../kube/clock.js';
+import { systemClock } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
 import type { KubeEvent, Recorder } from '../kube/events.js';
 import { isNamespaceEnding, isNotGranted, KubeError } from '../kube/errors.js';
@@ -18,12 +18,10 @@ import { createTransport } from '../kube/transport.js';
 import { whileLeading } from '../kube/while-leading.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
-import type { JsonObject } from '../lib/json.js';
-import { mergeChange } from '../lib/json.js';
+import { createClassReconciler } from './class-status.js';
 import { createClasses } from './classes.js';
 import { checkKinds } from './kinds.js';
 import type { KindCheck } from './kinds.js';
-import type { Classes } from './classes.js';
 import { concernedBy, openTasksIn } from './concerned.js';
 import type { WatchedChange } from './concerned.js';
 import { createLog } from './log.js';
@@ -32,7 +30,6 @@ import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';
 import type { PoolEffectName } from './pool/decision.js';
 import { createPoolReconciler } from './pool/reconcile.js';
-import { patchWatched } from './patch.js';
 import { Pauses } from './pauses.js';
 import { startProbes } from './probes.js';
 import type { ControllerSettings } from './settings.js';
@@ -357,10 +354,7 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
   const queues: Queues = {
     tasks: queue('task', tasks.reconcile),
     pools: queue('pool', pools.reconcile),
-    classes: queue('class', async (key, aborted) => {
-      await writeClassStatus(client, world, classes, key, aborted);
-      return undefined;
-    }),
+    classes: queue('class', createClassReconciler(common)),
   };
   metrics.pools(() => world.pools.list() as unknown as readonly RuntimePool[]);
   const lookAtAll = () => addAll(world, queues);
@@ -413,26 +407,6 @@ function leaseOf({ controllerNamespace }: ControllerSettings): Manifest {
 
 async function closed(recorder: Recorder): Promise<void> {
   await recorder.close(shutdownWithin / 2);
-}
-
-async function writeClassStatus(
-  client: KubeClient,
-  world: World,
-  classes: Classes,
-  key: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const name = key.slice(key.indexOf('/') + 1);
-  const wanted = classes.statusChange(name, timestamp(systemClock.now()));
-  const change = wanted && mergeChange((wanted.object['status'] ?? {}) as JsonObject, wanted.status);
-  if (!change) return;
-  await patchWatched(
-    client,
-    world.classes,
-    wanted.object,
-    { status: change },
-    { manager: controllerName, subresource: 'status', signal },
-  );
 }
 
 /** Task namespaces belong to users and are not installed: one that is not there is named, since a watch of it is only empty. */

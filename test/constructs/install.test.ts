@@ -67,7 +67,7 @@ describe('the controller may', () => {
       'coordination.k8s.io/leases: create',
       'core.orka.ai/runtimepoolclasses/status: patch',
       'core.orka.ai/runtimepoolclasses: list watch',
-      'events.k8s.io/events: create patch',
+      'events: create patch',
       'secrets provider-proxy: get list watch',
     ]);
   });
@@ -77,7 +77,7 @@ describe('the controller may', () => {
       'configmaps: get create',
       'core.orka.ai/agents: get list watch',
       'core.orka.ai/runtimepools: create delete',
-      'events.k8s.io/events: create patch',
+      'events: create patch',
       'secrets: get create',
     ]);
   });

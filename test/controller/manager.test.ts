@@ -88,11 +88,11 @@ describe('a namespace whose pools may not be listed', () => {
     expect(await ask('/readyz')).toBe(`200 ok\nmay not ${right}\n`);
     const series = 'orka_workspaces_missing_rights{verb="list",resource="runtimepools.core.orka.ai",namespace="team-a"} 1';
     expect(await ask('/metrics')).toContain(series);
-    await eventually(() => objects.list('/apis/events.k8s.io/v1/namespaces/orka-system/events').length === 1);
-    expect(objects.list('/apis/events.k8s.io/v1/namespaces/orka-system/events')[0]).toMatchObject({
+    await eventually(() => objects.list('/api/v1/namespaces/orka-system/events').length === 1);
+    expect(objects.list('/api/v1/namespaces/orka-system/events')[0]).toMatchObject({
       reason: 'RightMissing',
-      note: `the controller may not ${right}: apply the installation again`,
-      regarding: { kind: 'Lease', name: 'orka-workspaces-controller' },
+      message: `the controller may not ${right}: apply the installation again`,
+      involvedObject: { kind: 'Lease', name: 'orka-workspaces-controller' },
     });
     granted = true;
     await eventually(() => isServed('team-a'));

@@ -249,7 +249,7 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     expect(it.pool()?.status?.capacity?.reservations ?? []).toEqual([]);
     expect((await status()).sessions ?? []).toEqual([]);
     expect([it.problems, it.errors, it.outcomes]).toEqual([[], [], ['Succeeded']]);
-    expect(it.events.map(({ reason }) => reason)).toEqual(['ACPTaskQueued', 'ACPRuntimePoolRebound', 'TaskSucceeded']);
+    expect(it.events.map(({ reason }) => reason)).toEqual(['ACPTaskQueued', 'ACPRuntimePoolRebound', 'PromptStarted', 'TaskSucceeded']);
   });
 
   test('that changes its workspace fails, and says how', async () => {
