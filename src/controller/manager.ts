@@ -7,7 +7,7 @@ import { createClient, get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
 import { systemClock } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
-import type { KubeEvent, Recorder } from '../kube/events.js';
+import type { Recorder } from '../kube/events.js';
 import { isNamespaceEnding, isNotGranted, KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
@@ -18,6 +18,7 @@ import { createTransport } from '../kube/transport.js';
 import { whileLeading } from '../kube/while-leading.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
+import { createAnnouncer } from './announce.js';
 import { createClassReconciler } from './class-status.js';
 import { createClasses } from './classes.js';
 import { checkKinds } from './kinds.js';
@@ -92,6 +93,7 @@ export async function runController(
 ): Promise<number> {
   const log = createLog();
   const metrics = createMetrics();
+  startSeries(metrics, settings);
   let leading: Leading | undefined;
   const rights = rightsOf(log, metrics, (right, missing) => {
     if (missing) leading?.lacks(right);
@@ -121,7 +123,10 @@ export async function runController(
       lookAtPools();
     },
     onReadable: () => leading?.lookAtAll(),
-    onError,
+    onError: (name, error) => {
+      metrics.watchBroke(watchedKinds[name].kind);
+      onError(error);
+    },
   });
   const tokens = watchTokens(client, { namespace: settings.controllerNamespace, onChange: lookAtPools, onError });
   function lookAtPools(): void {
@@ -197,6 +202,14 @@ export async function runController(
   await Promise.all([watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
+}
+
+/** Series that a standby has as well, at zero: a rate needs the value before the first count. */
+function startSeries(metrics: Metrics, { version }: ControllerSettings): void {
+  metrics.build(version);
+  metrics.leading(controllerName, false);
+  for (const name of Object.keys(workers)) metrics.depth(name, () => 0);
+  metrics.watches(Object.values(watchedKinds).map(({ kind }) => kind));
 }
 
 /** The rights that this process lacks, logged and counted. */
@@ -277,11 +290,7 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
     clock: systemClock,
     controllerNamespace: settings.controllerNamespace,
     runtimeNamespace: settings.runtimeNamespace,
-    record: (event: KubeEvent) => {
-      recorder.record(event);
-      const { kind, metadata } = event.regarding;
-      log.info(event.reason, { object: `${kind} ${metadata.namespace ?? ''}/${metadata.name}`, note: event.note });
-    },
+    record: createAnnouncer({ recorder, log, metrics }),
   };
   const pools = createPoolReconciler({
     ...common,
@@ -356,6 +365,8 @@ function lead({ settings, client, world, tokens, pauses, leadership, log, metric
     pools: queue('pool', pools.reconcile),
     classes: queue('class', createClassReconciler(common)),
   };
+  metrics.classes(classes.states);
+  metrics.tasksWaiting(tasks.waiting);
   metrics.pools(() => world.pools.list() as unknown as readonly RuntimePool[]);
   const lookAtAll = () => addAll(world, queues);
   lookAtAll();

@@ -3,7 +3,8 @@ import type { RuntimePoolClassSpec } from '../api/index.js';
 import { choice, flag, int32, list, map, object, optional, withOptions } from '../api/schema.js';
 import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
-import { apiServiceName, probePort } from '../constructs/install/controller-install.js';
+import { apiServiceName } from '../constructs/install/controller-install.js';
+import { probePort } from '../constructs/install/controller-metrics.js';
 import { parseDuration } from '../lib/duration.js';
 import { CodedError, describeFinding } from '../lib/errors.js';
 import type { Finding } from '../lib/errors.js';
@@ -47,6 +48,7 @@ const PlatformSchema = object({
     defaultProvider: optional(choice(['agent-sandbox'])),
     gates: optional(object({ agentSandbox: optional(flag()), workspaceDispatch: optional(flag()) })),
   }),
+  metrics: optional(object({ podMonitor: optional(flag()), scrapeFrom: optional(list(dnsLabel, { set: true })) })),
   dns: optional(object({ namespace: optional(dnsLabel), podLabels: optional(withOptions(selectorLabels, {})) })),
   classes: map(ClassSchema),
 });
@@ -65,6 +67,8 @@ export interface Platform {
     readonly defaultProvider: string;
     readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   };
+  /** Who may scrape the controller, and whether a PodMonitor is rendered. */
+  readonly metrics: { readonly podMonitor: boolean; readonly scrapeFrom: readonly string[] };
   readonly classes: readonly PlatformClass[];
 }
 
@@ -100,7 +104,7 @@ export function refuseAll(findings: readonly Finding[]): void {
   throw new PlatformError('platform-invalid', { at: findings.map(describeFinding).join('\nerror: ') });
 }
 
-function withDefaults({ namespaces, controller, dns, classes }: Static<typeof PlatformSchema>): Platform {
+function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<typeof PlatformSchema>): Platform {
   const apiPort = controller.api?.port ?? 8080;
   const network: RuntimePoolClassSpec['network'] = {
     runtimeNamespace: namespaces.runtime,
@@ -126,6 +130,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof Pl
         workspaceDispatch: controller.gates?.workspaceDispatch ?? false,
       },
     },
+    metrics: { podMonitor: metrics?.podMonitor ?? false, scrapeFrom: metrics?.scrapeFrom ?? [] },
     classes: Object.entries(classes)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, { alsoApprove, ...given }]) => ({

@@ -4,13 +4,12 @@ import type { RuntimePoolClassSpec } from '../../api/index.js';
 import { annotationKeys, controllerRole } from '../../domain/labels.js';
 import { NetworkPolicy } from '../network-policy.js';
 import { Resource } from '../resource.js';
+import { ControllerMetrics, probePort, scrapers } from './controller-metrics.js';
 import { controllerRules } from './rbac.js';
 
 export const managedBy = { 'app.kubernetes.io/managed-by': 'orka-workspaces' } as const;
 const controllerName = 'orka-workspaces-controller';
 export const apiServiceName = 'orka-api';
-/** Metrics and probes; the API has a port of its own. */
-export const probePort = 8081;
 
 /** The four CRDs of this group. The label tells our installation from the reference's. */
 export class CustomResourceDefinitions extends Construct {
@@ -42,6 +41,16 @@ export interface ControllerInstallProps {
   /** Both are off until the operator has checked the installation. */
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
+  /** @default no PodMonitor, and no other namespace may scrape */
+  readonly metrics?: ControllerMetricsProps | undefined;
+}
+
+/** How the metrics of the controller are scraped. */
+export interface ControllerMetricsProps {
+  /** Renders a PodMonitor (monitoring.coreos.com/v1), whose CRD the cluster must have. */
+  readonly podMonitor: boolean;
+  /** Namespaces whose Pods may connect to the port of metrics and probes, besides that of the controller. */
+  readonly scrapeFrom: readonly string[];
 }
 
 /** Namespaces, least-privilege RBAC, Service, ingress policy and Deployment of the controller. Namespaces of Tasks belong to users. */
@@ -102,13 +111,14 @@ export class ControllerInstall extends Construct {
         ports: [{ name: 'api', port: props.apiPort, targetPort: 'api', protocol: 'TCP' }],
       },
     });
+    new ControllerMetrics(this, 'metrics', props, { labels, podLabels });
     // Ingress only: a policy cannot name an API server in a way that holds on every cluster.
     new NetworkPolicy(this, 'ingress', {
       metadata,
       podSelector,
       ingress: [
         { from: [{ namespaceSelector: named(namespaces.runtime) }], ports: [{ protocol: 'TCP', port: props.apiPort }] },
-        { from: [{ namespaceSelector: {} }], ports: [{ protocol: 'TCP', port: probePort }] },
+        { from: scrapers(props), ports: [{ protocol: 'TCP', port: probePort }] },
       ],
     });
     new Resource(this, 'deployment', {
