@@ -27,7 +27,7 @@ export function objectOf({ apiVersion, kind, metadata: { namespace, name, uid } 
 /**
  * A note without what differs from one try to the next: numbers, digests, generated names and times. Two notes of one cause are equal after it.
  */
-export function causeOfNote(note: string): string {
+function causeOfNote(note: string): string {
   return note.replace(/\b(?=[a-z0-9:.+-]*\d)[a-z0-9:.+-]+\b/gi, '#');
 }
 

@@ -46,7 +46,7 @@ export interface ControllerInstallProps {
 }
 
 /** How the metrics of the controller are scraped. */
-export interface ControllerMetricsProps {
+interface ControllerMetricsProps {
   /** Renders a PodMonitor (monitoring.coreos.com/v1), whose CRD the cluster must have. */
   readonly podMonitor: boolean;
   /** Namespaces whose Pods may connect to the port of metrics and probes, besides that of the controller. */
