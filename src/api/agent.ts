@@ -130,10 +130,8 @@ export const agentKind = define({
   kind: 'Agent',
   schema: AgentSchema,
   printerColumns: [
-    { name: 'Provider', type: 'string', jsonPath: '.spec.model.provider' },
+    { name: 'Provider', type: 'string', jsonPath: '.spec.runtime.type' },
     { name: 'Model', type: 'string', jsonPath: '.spec.model.name' },
-    { name: 'Ready', type: 'boolean', jsonPath: '.status.ready' },
-    { name: 'Active', type: 'integer', jsonPath: '.status.activeTasks' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
 });

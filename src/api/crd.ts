@@ -27,7 +27,12 @@ export function crd(kind: Kind<unknown>): Manifest {
           name: version,
           served: true,
           storage: true,
-          additionalPrinterColumns: printerColumns.map(({ name, type, jsonPath }) => ({ name, type, jsonPath })),
+          additionalPrinterColumns: printerColumns.map(({ name, type, jsonPath, wide }) => ({
+            name,
+            type,
+            ...(wide ? { priority: 1 } : {}),
+            jsonPath,
+          })),
           schema: { openAPIV3Schema: rootNode(structural(kind.schema)) },
           subresources: { status: {} },
         },

@@ -10,6 +10,8 @@ export interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly jsonPath: string;
+  /** Shown by `kubectl get -o wide` only. */
+  readonly wide?: true;
 }
 
 declare const described: unique symbol;

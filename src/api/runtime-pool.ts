@@ -235,6 +235,7 @@ export const runtimePoolKind = define({
     { name: 'Sessions', type: 'integer', jsonPath: '.status.capacity.residentSessions' },
     { name: 'Prompts', type: 'integer', jsonPath: '.status.capacity.runningPrompts' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Task', type: 'string', jsonPath: '.metadata.annotations.orka\\.ai/task', wide: true },
     // Last, since it is long: why a pool is not what somebody wants it to be.
     { name: 'Message', type: 'string', jsonPath: '.status.message' },
   ],

@@ -272,7 +272,12 @@ const TaskExecutionStatusSchema = object(
       }),
     ),
     promptID: identifier,
-    requestDigest: sha256,
+    requestDigest: optional(
+      withOptions(digest, {
+        description:
+          'Of the Task, its binding and its attempt. That of the prompt request is promptRequestDigest in the receipt.',
+      }),
+    ),
     controllerEpoch: optional(int64({ minimum: 0 })),
     runtimePoolName: identifier,
     runtimePoolUID: identifier,
@@ -445,13 +450,22 @@ const AgentExecutionBindingSchema = object(
   { description: 'The frozen plan. Written once; from then on the only authority.' },
 );
 
-const ResultReferenceSchema = object({ available: flag() });
+const ResultReferenceSchema = object({
+  available: flag({ description: 'Whether the answer is stored.' }),
+  name: optional(
+    text({
+      maxLength: 253,
+      description: 'ConfigMap with the answer, in the namespace of the Task: data.result and data.receipt.',
+    }),
+  ),
+});
 
 export const TaskStatusSchema = object(
   {
     phase: optional(choice(taskPhases)),
     startTime: optional(timestamp()),
     completionTime: optional(timestamp()),
+    duration: optional(withOptions(duration, { description: 'From startTime to completionTime, once both are there.' })),
     attempts: optional(int32()),
     iteration: optional(int32()),
     jobName: optional(text()),
@@ -530,6 +544,10 @@ export const taskKind = define({
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Priority', type: 'integer', jsonPath: '.spec.priority' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Agent', type: 'string', jsonPath: '.spec.agentRef.name', wide: true },
+    { name: 'Pool', type: 'string', jsonPath: '.status.execution.runtimePoolName', wide: true },
+    { name: 'Started', type: 'date', jsonPath: '.status.startTime', wide: true },
+    { name: 'Duration', type: 'string', jsonPath: '.status.duration', wide: true },
     // Last, since it is long: what a Task waits for, or why it failed.
     { name: 'Message', type: 'string', jsonPath: '.status.message' },
   ],

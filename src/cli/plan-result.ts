@@ -94,10 +94,15 @@ const poolLeaves: readonly (readonly [Path, string])[] = [
   [['spec', 'executionWorkspace', 'bindingDigest'], 'workspaceBindingDigest'],
 ];
 
-export function acceptedResult(plan: Plan, chosen: ChosenClass, live: LiveValues, known: ReadonlySet<LiveInput>): MarkedResult {
+export function acceptedResult(
+  { plan, task }: { readonly plan: Plan; readonly task: Task },
+  chosen: ChosenClass,
+  live: LiveValues,
+  known: ReadonlySet<LiveInput>,
+): MarkedResult {
   const facts = plannedFacts(plan, live);
   const rendered = instantiate(chosen.compiled, facts, frozenByClass(chosen.compiled.spec));
-  const runtimePool = renderRuntimePool(plan, { poolClass: chosen, demandedAt: live.now });
+  const runtimePool = renderRuntimePool(plan, { poolClass: chosen, demandedAt: live.now, task: task.metadata.name });
   const rest = renderedObjects(rendered);
   const source = sourceOf(known, plan.family);
   const all = {

@@ -72,7 +72,7 @@ export function plan(options: PlanOptions): void {
   const result = obstacle
     ? stoppedResult(obstacle, chosen)
     : 'plan' in outcome && chosen
-      ? acceptedResult(outcome.plan, chosen, live, known)
+      ? acceptedResult({ plan: outcome.plan, task }, chosen, live, known)
       : refusedResult(task, 'refusal' in outcome ? outcome.refusal : unplanned(task), hosting.defaultProvider, chosen, live.now);
   const { verdict } = result.result;
   const assumed = { ...input, hosting: hostingOf({ ...options, assumeEnabled: true }, platform) };

@@ -7,6 +7,10 @@ import { equalJson } from '../lib/json.js';
 import { classDigest, compile } from '../render/compile.js';
 import type { CompiledPool } from '../render/compile.js';
 
+/** What may be said of a class that is there. */
+export const classStates = ['ready', 'drifted', 'ambiguous', 'invalid'] as const;
+export type ClassState = (typeof classStates)[number];
+
 /** A class as this controller sees it. Nothing is created from one that is not `ready`. */
 export type ClassVerdict =
   | { readonly state: 'ready'; readonly name: string; readonly compiled: CompiledPool; readonly digest: Digest }
@@ -28,6 +32,8 @@ export function isMadeFrom(pool: RuntimePool, { digest }: { readonly digest: Dig
 }
 
 export interface Classes {
+  /** The state of each class that is there. */
+  readonly states: () => readonly { readonly name: string; readonly state: ClassState }[];
   /** The class that Tasks of a provider kind run with. */
   readonly of: (kind: ProviderKind) => ClassVerdict;
   /** The status that a class should have; `undefined` = it has it. */
@@ -76,6 +82,7 @@ export function createClasses(list: () => readonly Manifest[], readable: () => b
   }
 
   return {
+    states: () => all().map((object) => ({ name: object.metadata.name, state: verdictOf(object).state as ClassState })),
     of: (kind) => {
       const found = all().find(({ spec }) => spec.providerKind === kind && spec.resourceClass === selectableResourceClass);
       if (found) return verdictOf(found);

@@ -5,9 +5,9 @@ import { deployedIdentity } from '../domain/deployed.js';
 import type { ClusterAccess } from '../kube/access.js';
 import { createClient, get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
-import { systemClock, timestamp } from '../kube/clock.js';
+import { systemClock } from '../kube/clock.js';
 import { createRecorder } from '../kube/events.js';
-import type { KubeEvent, Recorder } from '../kube/events.js';
+import type { Recorder } from '../kube/events.js';
 import { isNamespaceEnding, isNotGranted, KubeError } from '../kube/errors.js';
 import { elect } from '../kube/lease.js';
 import type { Leadership } from '../kube/lease.js';
@@ -18,12 +18,11 @@ import { createTransport } from '../kube/transport.js';
 import { whileLeading } from '../kube/while-leading.js';
 import { createWorkqueue } from '../kube/workqueue.js';
 import type { Workqueue, WorkqueueOptions } from '../kube/workqueue.js';
-import type { JsonObject } from '../lib/json.js';
-import { mergeChange } from '../lib/json.js';
+import { createAnnouncer } from './announce.js';
+import { createClassReconciler } from './class-status.js';
 import { createClasses } from './classes.js';
 import { checkKinds } from './kinds.js';
 import type { KindCheck } from './kinds.js';
-import type { Classes } from './classes.js';
 import { concernedBy, openTasksIn } from './concerned.js';
 import type { WatchedChange } from './concerned.js';
 import { createLog } from './log.js';
@@ -32,7 +31,6 @@ import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';
 import type { PoolEffectName } from './pool/decision.js';
 import { createPoolReconciler } from './pool/reconcile.js';
-import { patchWatched } from './patch.js';
 import { Pauses } from './pauses.js';
 import { startProbes } from './probes.js';
 import { watchServedFields } from './served-fields.js';
@@ -97,6 +95,7 @@ export async function runController(
 ): Promise<number> {
   const log = createLog();
   const metrics = createMetrics();
+  startSeries(metrics, settings);
   let leading: Leading | undefined;
   const rights = rightsOf(log, metrics, (right, missing) => {
     if (missing) leading?.lacks(right);
@@ -126,7 +125,10 @@ export async function runController(
       lookAtPools();
     },
     onReadable: () => leading?.lookAtAll(),
-    onError,
+    onError: (name, error) => {
+      metrics.watchBroke(watchedKinds[name].kind);
+      onError(error);
+    },
   });
   const tokens = watchTokens(client, { namespace: settings.controllerNamespace, onChange: lookAtPools, onError });
   function lookAtPools(): void {
@@ -207,6 +209,14 @@ export async function runController(
   await Promise.all([watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), fields.stop(), probes.close()]);
   log.info('ended', { code });
   return code;
+}
+
+/** Series that a standby has as well, at zero: a rate needs the value before the first count. */
+function startSeries(metrics: Metrics, { version }: ControllerSettings): void {
+  metrics.build(version);
+  metrics.leading(controllerName, false);
+  for (const name of Object.keys(workers)) metrics.depth(name, () => 0);
+  metrics.watches(Object.values(watchedKinds).map(({ kind }) => kind));
 }
 
 /** The rights that this process lacks, logged and counted. */
@@ -300,11 +310,7 @@ function lead({
     clock: systemClock,
     controllerNamespace: settings.controllerNamespace,
     runtimeNamespace: settings.runtimeNamespace,
-    record: (event: KubeEvent) => {
-      recorder.record(event);
-      const { kind, metadata } = event.regarding;
-      log.info(event.reason, { object: `${kind} ${metadata.namespace ?? ''}/${metadata.name}`, note: event.note });
-    },
+    record: createAnnouncer({ recorder, log, metrics }),
   };
   const pools = createPoolReconciler({
     ...common,
@@ -378,11 +384,10 @@ function lead({
   const queues: Queues = {
     tasks: queue('task', tasks.reconcile),
     pools: queue('pool', pools.reconcile),
-    classes: queue('class', async (key, aborted) => {
-      await writeClassStatus(client, world, classes, key, aborted);
-      return undefined;
-    }),
+    classes: queue('class', createClassReconciler(common)),
   };
+  metrics.classes(classes.states);
+  metrics.tasksWaiting(tasks.waiting);
   metrics.pools(() => world.pools.list() as unknown as readonly RuntimePool[]);
   const lookAtAll = () => addAll(world, queues);
   lookAtAll();
@@ -434,26 +439,6 @@ function leaseOf({ controllerNamespace }: ControllerSettings): Manifest {
 
 async function closed(recorder: Recorder): Promise<void> {
   await recorder.close(shutdownWithin / 2);
-}
-
-async function writeClassStatus(
-  client: KubeClient,
-  world: World,
-  classes: Classes,
-  key: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const name = key.slice(key.indexOf('/') + 1);
-  const wanted = classes.statusChange(name, timestamp(systemClock.now()));
-  const change = wanted && mergeChange((wanted.object['status'] ?? {}) as JsonObject, wanted.status);
-  if (!change) return;
-  await patchWatched(
-    client,
-    world.classes,
-    wanted.object,
-    { status: change },
-    { manager: controllerName, subresource: 'status', signal },
-  );
 }
 
 /** Task namespaces belong to users and are not installed: one that is not there is named, since a watch of it is only empty. */

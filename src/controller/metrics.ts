@@ -1,18 +1,19 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { admissionStates, providerKinds } from '../api/runtime-pool.js';
+import { admissionStates, poolLifecycles, providerKinds } from '../api/runtime-pool.js';
 import type { PoolLifecycle, ProviderKind, RuntimePool } from '../api/runtime-pool.js';
-import type { ExecutionOutcome, TokenUsage } from '../api/task.js';
+import type { TokenUsage } from '../api/task.js';
 import { poolEffects, recycleCauses } from './pool/decision.js';
 import type { PoolSignals } from './pool/reconcile.js';
 import type { Right } from '../kube/rights.js';
 import type { WorkRun } from '../kube/workqueue.js';
 import type { Milliseconds } from '../lib/duration.js';
-
-/** The stretches of an attempt: until it is reserved, until its pool serves, until its prompt ends, until its outcome is written. */
-type AttemptPhase = 'queued' | 'serving' | 'running' | 'settling';
+import { platformMetrics } from './platform-metrics.js';
+import type { PlatformMetrics } from './platform-metrics.js';
+import { phaseBuckets, taskMetrics } from './task-metrics.js';
+import type { TaskMetrics } from './task-metrics.js';
 
 /** What the controller counts. Series of queues and requests have the names that controller-runtime and client-go give them. */
-export interface Metrics {
+export interface Metrics extends TaskMetrics, PlatformMetrics {
   /** After each run of a queue's work. */
   readonly run: (controller: string, run: WorkRun) => void;
   /** Once for each queue. Asked at each scrape: the depth of a queue that is stuck grows without a run. */
@@ -31,8 +32,6 @@ export interface Metrics {
   readonly poolAttested: PoolSignals['attested'];
   /** A pool left a lifecycle in which it was for so long. */
   readonly poolMoved: (from: PoolLifecycle, took: Milliseconds) => void;
-  readonly attemptEnded: (outcome: ExecutionOutcome) => void;
-  readonly attemptPassed: (phase: AttemptPhase, took: Milliseconds) => void;
   /** Once for each attempt that ended, with what its agent reported. */
   readonly tokensUsed: (runtime: ProviderKind, usage: TokenUsage) => void;
   /** All series, as a scrape wants them. */
@@ -41,8 +40,6 @@ export interface Metrics {
 
 /** Seconds. Powers of ten as client-go has them, without those that a millisecond clock cannot tell apart. */
 const queueBuckets = [0.001, 0.01, 0.1, 1, 10, 100, 1000];
-/** Seconds. From a warm pool's answer to the longest Task. */
-const phaseBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 const reconcileResults = { done: 'success', requeued: 'requeue_after', failed: 'error' } as const;
 
@@ -56,8 +53,9 @@ export function createMetrics({ ofProcess = true }: { readonly ofProcess?: boole
     ...clusterMetrics(registers),
     ...poolMetrics(registers),
     ...poolLifeMetrics(registers),
-    ...attemptMetrics(registers),
+    ...taskMetrics(registers),
     ...tokenMetrics(registers),
+    ...platformMetrics(registers),
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }
@@ -118,7 +116,10 @@ function queueMetrics(registers: Registry[]): Pick<Metrics, 'run' | 'depth'> {
     // Every series is there from the start: a rate needs the zero before the first one.
     depth: (controller, keys) => {
       depths.set(controller, keys);
-      retries.inc({ name: controller, controller }, 0);
+      const queue = { name: controller, controller };
+      retries.inc(queue, 0);
+      waited.zero(queue);
+      took.zero(queue);
       for (const result of Object.values(reconcileResults)) reconciles.inc({ controller, result }, 0);
       errors.inc({ controller }, 0);
     },
@@ -265,6 +266,7 @@ function poolLifeMetrics(registers: Registry[]): Pick<Metrics, 'poolEffect' | 'p
     buckets: phaseBuckets,
     registers,
   });
+  for (const lifecycle of poolLifecycles) lifecycles.zero({ lifecycle });
   return {
     poolEffect: (effect, phase) => {
       if (phase === 'conflicted') conflicted(effect.do);
@@ -275,30 +277,6 @@ function poolLifeMetrics(registers: Registry[]): Pick<Metrics, 'poolEffect' | 'p
     poolAttested: attested,
     poolMoved: (lifecycle, took) => {
       lifecycles.observe({ lifecycle }, took / 1000);
-    },
-  };
-}
-
-function attemptMetrics(registers: Registry[]): Pick<Metrics, 'attemptEnded' | 'attemptPassed'> {
-  const attempts = new Counter({
-    name: 'orka_task_attempts_total',
-    help: 'Attempts of Tasks that have ended, by outcome.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const phases = new Histogram({
-    name: 'orka_task_phase_seconds',
-    help: 'How long the phases of an attempt took.',
-    labelNames: ['phase'],
-    buckets: phaseBuckets,
-    registers,
-  });
-  return {
-    attemptEnded: (outcome) => {
-      attempts.inc({ outcome });
-    },
-    attemptPassed: (phase, took) => {
-      phases.observe({ phase }, took / 1000);
     },
   };
 }

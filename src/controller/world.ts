@@ -110,7 +110,8 @@ export interface WorldOptions {
   readonly onMissing: (name: WatchedName, missing: boolean) => void;
   /** The objects of a kind can be listed somewhere, or not any more. */
   readonly onReadable: (name: WatchedName, readable: boolean) => void;
-  readonly onError: (error: unknown) => void;
+  /** Of the watch of a kind; all of it is tried again. */
+  readonly onError: (name: WatchedName, error: unknown) => void;
 }
 
 /** Begins to watch. `synced` resolves when everything that may be listed has been listed once. */
@@ -141,7 +142,7 @@ export function watchWorld(
         },
         onMissing: (missing) => options.onMissing(name, missing),
         onReadable: (readable) => options.onReadable(name, readable),
-        onError: options.onError,
+        onError: (error) => options.onError(name, error),
       });
       views.set(namespace, view);
       started.set(namespace, reflector);

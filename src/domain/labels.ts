@@ -27,6 +27,8 @@ export const annotationKeys = {
   templateRevision: 'orka.ai/runtime-template-revision',
   lastDemandAt: 'orka.ai/acp-last-demand-at',
   poolClass: 'orka.ai/runtime-pool-class',
+  /** Of a pool that belongs to one Task: the name of the Task. Objects of the provider never carry it: they are attested byte for byte. */
+  task: 'orka.ai/task',
   /** Which Pod the credentials of a pool were made for; see {@link authSecretAnnotation} for the credentials themselves. */
   instanceBinding: 'orka.ai/bootstrap-instance-binding',
   /** Digest of the stored SandboxTemplate's spec. */

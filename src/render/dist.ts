@@ -51,10 +51,11 @@ export function platformWarnings(platform: Platform, file = 'platform.yaml'): re
 function applyApp(platform: Platform, classes: readonly ApprovedClass[]): App {
   const app = new App({ outdir: '/dev/null', recordConstructMetadata: false });
   new CustomResourceDefinitions(new Chart(app, '0000-crds'), 'crds');
-  const { controller, namespaces } = platform;
+  const { controller, metrics, namespaces } = platform;
   new ControllerInstall(new Chart(app, '0001-install'), 'controller', {
     ...controller,
     namespaces,
+    metrics,
     classes: platform.classes.map(({ spec }) => spec),
   });
   const classChart = new Chart(app, '0002-classes');

@@ -69,6 +69,7 @@ export const platformSchema = object({
       }),
     ),
   }),
+  metrics: optional(object({ podMonitor: optional(flag()), scrapeFrom: optional(list(dnsLabel, { set: true })) })),
   dns: optional(
     object({
       namespace: optional(dnsLabel),
@@ -89,6 +90,8 @@ export interface Platform {
     readonly apiServer?: ApiServer;
     readonly paused: boolean;
   };
+  /** Who may scrape the controller, and whether a PodMonitor is rendered. */
+  readonly metrics: { readonly podMonitor: boolean; readonly scrapeFrom: readonly string[] };
   readonly classes: readonly PlatformClass[];
 }
 
@@ -124,7 +127,7 @@ export function refuseAll(findings: readonly Finding[]): void {
   throw new PlatformError('platform-invalid', { at: findings.map(describeFinding).join('\nerror: ') });
 }
 
-function withDefaults({ namespaces, controller, dns, classes }: Static<typeof platformSchema>): Platform {
+function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<typeof platformSchema>): Platform {
   const apiPort = controller.api?.port ?? defaultOf('apiPort');
   const network: RuntimePoolClassSpec['network'] = {
     runtimeNamespace: namespaces.runtime,
@@ -156,6 +159,7 @@ function withDefaults({ namespaces, controller, dns, classes }: Static<typeof pl
         workspaceDispatch: controller.gates?.workspaceDispatch ?? defaultOf('workspaceDispatchEnabled'),
       },
     },
+    metrics: { podMonitor: metrics?.podMonitor ?? false, scrapeFrom: metrics?.scrapeFrom ?? [] },
     classes: Object.entries(classes)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, { alsoApprove, ...given }]) => ({

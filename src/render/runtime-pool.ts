@@ -14,10 +14,12 @@ export interface PoolRecord {
   readonly poolClass: { readonly name: string; readonly digest: Digest };
   /** RFC 3339. */
   readonly demandedAt: string;
+  /** Name of the Task that a pool with a workspace is made for. @default - not recorded */
+  readonly task?: string;
 }
 
 /** The RuntimePool of a plan. Its shape depends on the plan, so it is no part of a compiled class. Source: workload.md §2.10. */
-export function renderRuntimePool(plan: Plan, { poolClass, demandedAt }: PoolRecord): Manifest {
+export function renderRuntimePool(plan: Plan, { poolClass, demandedAt, task }: PoolRecord): Manifest {
   const chart = new Chart(new App({ outdir: '/dev/null', recordConstructMetadata: false }), 'pool');
   const { profile, binding } = plan;
   const pool = new RuntimePool(chart, 'pool', {
@@ -33,6 +35,7 @@ export function renderRuntimePool(plan: Plan, { poolClass, demandedAt }: PoolRec
       annotations: {
         [annotationKeys.lastDemandAt]: demandedAt,
         [annotationKeys.poolClass]: `${poolClass.name}@${poolClass.digest}`,
+        ...(task !== undefined && binding ? { [annotationKeys.task]: task } : {}),
       },
     },
     trustDomain: { namespace: plan.namespace, identity: `namespace:${plan.namespace}` },

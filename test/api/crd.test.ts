@@ -18,7 +18,12 @@ interface Definition {
     readonly versions: readonly [
       {
         readonly name: string;
-        readonly additionalPrinterColumns: readonly { readonly name: string; readonly type: string; readonly jsonPath: string }[];
+        readonly additionalPrinterColumns: readonly {
+          readonly name: string;
+          readonly type: string;
+          readonly priority?: number;
+          readonly jsonPath: string;
+        }[];
         readonly schema: { readonly openAPIV3Schema: StructuralNode };
         readonly subresources: unknown;
       },
@@ -165,14 +170,14 @@ describe('the names', () => {
 
 describe('the columns', () => {
   test.each([
-    [taskKind, 'Type Phase Priority Age Message'],
-    [agentKind, 'Provider Model Ready Active Age'],
-    [runtimePoolKind, 'Lifecycle Admission Desired Current Sessions Prompts Age Message'],
+    [taskKind, 'Type Phase Priority Age (Agent) (Pool) (Started) (Duration) Message'],
+    [agentKind, 'Provider Model Age'],
+    [runtimePoolKind, 'Lifecycle Admission Desired Current Sessions Prompts Age (Task) Message'],
     [runtimePoolClassKind, 'Provider Class Ready Reason Age'],
-  ] as const)('of $kind', (kind, columns) => {
+  ] as const)('of $kind, those of -o wide in brackets', (kind, columns) => {
     expect(
       version(kind)
-        .additionalPrinterColumns.map(({ name }) => name)
+        .additionalPrinterColumns.map(({ name, priority }) => (priority === 1 ? `(${name})` : name))
         .join(' '),
     ).toBe(columns);
   });

@@ -119,7 +119,7 @@ describe('a workspace that is only to be read, in which the agent writes a file'
   });
 
   test('keeps the answer', async () => {
-    expect(task.status?.resultRef).toEqual({ available: true });
+    expect(task.status?.resultRef).toEqual({ available: true, name: `${task.metadata.name}-result` });
     expect(await answerOf(kubectl, { name, namespace })).toBe(word);
   });
 

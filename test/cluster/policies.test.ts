@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../../src/api/index.js';
+import { App, Chart } from 'cdk8s';
+import { ControllerInstall } from '../../src/constructs/install/controller-install.js';
 import { refOf } from '../../src/kube/client.js';
+import { manifestsOf } from '../../src/render/app.js';
 import { applyAll, cleanUp, cluster, eventually, execIn, namespace, platform, readyPod } from './support/cluster.js';
 import { outsideListener } from './support/outside.js';
 import type { Outside } from './support/outside.js';
@@ -39,14 +42,29 @@ function peer(name: string, inNamespace: string, labels: Readonly<Record<string,
 }
 
 const proxy = peer('proxy', proxyNamespace, role('provider-auth-proxy'), [1337, 1338]);
-const controller = peer('controller-stand-in', platform.namespaces.controller, role('controller'), [
+const probePort = 8081;
+const controllerLabels = { ...role('controller'), 'app.kubernetes.io/name': 'orka-workspaces-controller' };
+const controller = peer('controller-stand-in', platform.namespaces.controller, controllerLabels, [
   platform.controller.apiPort,
   9090,
+  probePort,
 ]);
 const bystander = peer('bystander', platform.namespaces.controller, {}, [8080]);
 const impostor = peer('impostor', other, role('controller'), [1337, 8080]);
 const peers = [proxy, controller, bystander, impostor];
 const proxyService = serviceOf(poolClass, 'proxy');
+
+/** The ingress policy of the controller, under another name, with the namespace of the provider proxy as the one that may scrape. */
+function controllerIngress(): Manifest {
+  const chart = new Chart(new App({ outdir: '/dev/null', recordConstructMetadata: false }), 'install');
+  const { controller, namespaces, classes } = platform;
+  const metrics = { podMonitor: false, scrapeFrom: [proxyNamespace] };
+  new ControllerInstall(chart, 'controller', { ...controller, namespaces, metrics, classes: classes.map(({ spec }) => spec) });
+  const policy = manifestsOf(chart).find(({ kind }) => kind === 'NetworkPolicy');
+  if (!policy) throw new Error('the installation has no NetworkPolicy');
+  return { ...policy, metadata: { ...policy.metadata, name: 'policy-test-controller-ingress' } };
+}
+const ingressPolicy = controllerIngress();
 
 type Outcome = 'open' | 'closed';
 const addresses = new Map<Manifest, string>();
@@ -116,6 +134,22 @@ const matrix: readonly Connection[] = [
       ]
     : []),
   {
+    what: 'the metrics of the controller, from its own namespace',
+    allowed: true,
+    attempt: (seconds) => fromPeer(bystander, addresses.get(controller) ?? '', probePort, seconds),
+  },
+  {
+    what: 'the metrics of the controller, from a namespace of metrics.scrapeFrom',
+    allowed: true,
+    attempt: (seconds) => fromPeer(proxy, addresses.get(controller) ?? '', probePort, seconds),
+  },
+  {
+    what: 'the metrics of the controller, from another namespace',
+    allowed: false,
+    attempt: (seconds) => fromPeer(impostor, addresses.get(controller) ?? '', probePort, seconds),
+  },
+  { what: 'the metrics of the controller, from a sandbox', allowed: false, attempt: to(controller, probePort) },
+  {
     what: 'port 8080 of the sandbox, from the controller',
     allowed: true,
     attempt: (seconds) => fromPeer(controller, sandboxAddress, 8080, seconds),
@@ -166,7 +200,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await removePool(pool);
-  await cleanUp([...peers, proxyService].map(refOf));
+  await cleanUp([...peers, proxyService, ingressPolicy].map(refOf));
   await metadata?.close();
 }, 600_000);
 
@@ -182,7 +216,7 @@ describe('without the policies of a pool, the control run,', () => {
 
 describe('with the policies of a pool', () => {
   beforeAll(async () => {
-    await applyAll(pool.isolation);
+    await applyAll([...pool.isolation, ingressPolicy]);
     // They take effect one after the other.
     await eventually('the policies are enforced', () => areAll(matrix, underPolicies), 180);
   }, 400_000);

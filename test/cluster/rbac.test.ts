@@ -304,7 +304,7 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
   },
   ...['create', 'patch'].map((verb) => ({
     namespace: controller,
-    right: `${verb} events.k8s.io/events`,
+    right: `${verb} events`,
     because: 'says which right is missing',
   })),
   ...['delete agents.x-k8s.io/sandboxes', 'delete pods'].map((right) => ({

@@ -67,7 +67,7 @@ describe('the controller may', () => {
       'coordination.k8s.io/leases: create',
       'core.orka.ai/runtimepoolclasses/status: patch',
       'core.orka.ai/runtimepoolclasses: list watch',
-      'events.k8s.io/events: create patch',
+      'events: create patch',
       'secrets provider-proxy: get list watch',
     ]);
   });
@@ -77,7 +77,7 @@ describe('the controller may', () => {
       'configmaps: get create',
       'core.orka.ai/agents: get list watch',
       'core.orka.ai/runtimepools: create delete',
-      'events.k8s.io/events: create patch',
+      'events: create patch',
       'secrets: get create',
     ]);
   });
@@ -177,7 +177,7 @@ test('probes and scrapers find the port by its name, or by an annotation', () =>
   expect(metadata.annotations).toEqual({ 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8081' });
 });
 
-test('nobody reaches the controller but sandboxes its API, and the cluster its probes', () => {
+test('nobody reaches the controller but sandboxes its API, and its own namespace its probes', () => {
   expect(ofKind('NetworkPolicy')).toMatchObject([
     {
       metadata: { name: 'orka-workspaces-controller', namespace: 'orka-system' },
@@ -189,18 +189,56 @@ test('nobody reaches the controller but sandboxes its API, and the cluster its p
             from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'orka-runtimes' } } }],
             ports: [{ protocol: 'TCP', port: 9090 }],
           },
-          { from: [{ namespaceSelector: {} }], ports: [{ protocol: 'TCP', port: 8081 }] },
+          { from: [{ podSelector: {} }], ports: [{ protocol: 'TCP', port: 8081 }] },
         ],
       },
     },
   ]);
 });
 
-test('the policy, the Service and the Deployment mean the same Pods', () => {
+describe('metrics', () => {
+  const probeRule = (objects: readonly Manifest[]) =>
+    specOf<{ ingress: readonly { from: readonly object[] }[] }>(ofKind('NetworkPolicy', objects)[0]).ingress[1]?.from;
+
+  test('may be scraped from the namespaces that are named, and from no others', () => {
+    const objects = installed({ metrics: { podMonitor: false, scrapeFrom: ['monitoring', 'backup'] } });
+    const named = (name: string) => ({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } });
+    expect(probeRule(objects)).toEqual([{ podSelector: {} }, named('backup'), named('monitoring')]);
+  });
+
+  test('have a headless Service, so that each replica is scraped by itself', () => {
+    expect(ofKind('Service').find(({ metadata }) => metadata.name === 'orka-workspaces-metrics')).toMatchObject({
+      metadata: { namespace: 'orka-system' },
+      spec: {
+        clusterIP: 'None',
+        publishNotReadyAddresses: true,
+        ports: [{ name: 'metrics', port: 8081, targetPort: 'metrics', protocol: 'TCP' }],
+      },
+    });
+  });
+
+  test('have a PodMonitor only when it is asked for', () => {
+    expect(ofKind('PodMonitor')).toEqual([]);
+    const objects = installed({ metrics: { podMonitor: true, scrapeFrom: [] } });
+    expect(ofKind('PodMonitor', objects)).toMatchObject([
+      {
+        apiVersion: 'monitoring.coreos.com/v1',
+        metadata: { namespace: 'orka-system' },
+        spec: {
+          selector: { matchLabels: { 'app.kubernetes.io/name': 'orka-workspaces-controller' } },
+          podMetricsEndpoints: [{ port: 'metrics', path: '/metrics' }],
+        },
+      },
+    ]);
+    expect(objects.filter(({ kind }) => kind !== 'PodMonitor')).toEqual(installed());
+  });
+});
+
+test('the policy, the Services and the Deployment mean the same Pods', () => {
   const { labels } = deployment().template.metadata;
   const selectors = [
     specOf<{ podSelector: { matchLabels: object } }>(ofKind('NetworkPolicy')[0]).podSelector.matchLabels,
-    specOf<{ selector: object }>(ofKind('Service')[0]).selector,
+    ...ofKind('Service').map((service) => specOf<{ selector: object }>(service).selector),
     specOf<{ selector: { matchLabels: object } }>(ofKind('Deployment')[0]).selector.matchLabels,
   ];
   for (const selector of selectors) expect(labels).toMatchObject(selector);

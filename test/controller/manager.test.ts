@@ -74,6 +74,26 @@ async function ask(path: string): Promise<string> {
   }
 }
 
+test('a process that stands by has the series of its build and of its leadership, at zero', async () => {
+  refuses = () => false;
+  const spec = { holderIdentity: 'another', leaseDurationSeconds: 15, renewTime: new Date().toISOString().replace('Z', '000Z') };
+  const metadata = { name: 'orka-workspaces-controller', namespace: 'orka-system' };
+  objects.put(lease, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
+  start();
+  const text = await eventuallyAnswers(async () => {
+    const answer = await ask('/metrics');
+    if (answer === '') throw new Error('no answer yet');
+    return answer;
+  });
+  for (const series of [
+    'leader_election_master_status{name="orka-workspaces-controller"} 0',
+    `orka_workspaces_build_info{version="test",node="${process.version}"} 1`,
+    'orka_workspaces_watch_reconnects_total{kind="Task"} 0',
+    'workqueue_depth{name="task",controller="task"} 0',
+  ])
+    expect(text).toContain(series);
+});
+
 describe('a namespace whose pools may not be listed', () => {
   const right = 'list runtimepools.core.orka.ai in namespace team-a';
 
@@ -88,11 +108,11 @@ describe('a namespace whose pools may not be listed', () => {
     expect(await ask('/readyz')).toBe(`200 ok\nmay not ${right}\n`);
     const series = 'orka_workspaces_missing_rights{verb="list",resource="runtimepools.core.orka.ai",namespace="team-a"} 1';
     expect(await ask('/metrics')).toContain(series);
-    await eventually(() => objects.list('/apis/events.k8s.io/v1/namespaces/orka-system/events').length === 1);
-    expect(objects.list('/apis/events.k8s.io/v1/namespaces/orka-system/events')[0]).toMatchObject({
+    await eventually(() => objects.list('/api/v1/namespaces/orka-system/events').length === 1);
+    expect(objects.list('/api/v1/namespaces/orka-system/events')[0]).toMatchObject({
       reason: 'RightMissing',
-      note: `the controller may not ${right}: apply the installation again`,
-      regarding: { kind: 'Lease', name: 'orka-workspaces-controller' },
+      message: `the controller may not ${right}: apply the installation again`,
+      involvedObject: { kind: 'Lease', name: 'orka-workspaces-controller' },
     });
     granted = true;
     await eventually(() => isServed('team-a'));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 import type { RuntimePool } from '../../src/api/index.js';
 import { providerKinds } from '../../src/api/index.js';
 import { createMetrics } from '../../src/controller/metrics.js';
@@ -119,7 +120,7 @@ describe('the life of pools', () => {
   test('the time in a lifecycle is told in seconds when it is left', async () => {
     const metrics = own();
     metrics.poolMoved('Starting', 1_500);
-    expect(await samples(metrics, 'orka_workspaces_pool_lifecycle_seconds')).toEqual({
+    expect(await samples(metrics, 'orka_workspaces_pool_lifecycle_seconds')).toMatchObject({
       'orka_workspaces_pool_lifecycle_seconds_sum{lifecycle="Starting"}': 1.5,
       'orka_workspaces_pool_lifecycle_seconds_count{lifecycle="Starting"}': 1,
     });
@@ -246,6 +247,8 @@ test('attempts are counted by outcome', async () => {
   metrics.attemptEnded('Succeeded');
   metrics.attemptEnded('OutcomeUnknown');
   expect(await samples(metrics, 'orka_task_attempts')).toEqual({
+    'orka_task_attempts_total{outcome="Failed"}': 0,
+    'orka_task_attempts_total{outcome="Cancelled"}': 0,
     'orka_task_attempts_total{outcome="Succeeded"}': 1,
     'orka_task_attempts_total{outcome="OutcomeUnknown"}': 1,
   });
@@ -270,7 +273,7 @@ test('tokens are counted by agent runtime and kind, from zero, in series that no
 test.each(['queued', 'serving', 'running', 'settling'] as const)('the phase %s is told in seconds', async (phase) => {
   const metrics = own();
   metrics.attemptPassed(phase, 2500);
-  expect(await samples(metrics, 'orka_task_phase_seconds')).toEqual({
+  expect(await samples(metrics, 'orka_task_phase_seconds')).toMatchObject({
     [`orka_task_phase_seconds_sum{phase="${phase}"}`]: 2.5,
     [`orka_task_phase_seconds_count{phase="${phase}"}`]: 1,
   });
@@ -286,4 +289,82 @@ test('the series of the process are there by default', async () => {
   const { contentType, text } = await createMetrics().expose();
   expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
   expect(contentType).toMatch(/^text\/plain; version=0\.0\.4/);
+});
+
+describe('before anything happened', () => {
+  test.each([
+    ['orka_task_attempts_total{outcome="OutcomeUnknown"}', 'attempts by outcome'],
+    ['orka_task_phase_seconds_count{phase="running"}', 'phases of attempts'],
+    ['orka_workspaces_pool_lifecycle_seconds_count{lifecycle="Serving"}', 'lifecycles of pools'],
+    ['orka_workspaces_tasks_waiting{reason="AtCapacity"}', 'waiting Tasks by reason'],
+    ['orka_workspaces_tasks_refused_total{reason="InvalidRuntimeProfile"}', 'refused Tasks by reason'],
+    ['orka_workspaces_tasks_ended_total{reason="RuntimeLost"}', 'ended Tasks by reason'],
+  ])('%s is 0 (%s)', async (series) => {
+    expect(await samples(own())).toMatchObject({ [series]: 0 });
+  });
+
+  test('each watched kind has a series of reconnects, and each queue its histograms', async () => {
+    const metrics = own();
+    metrics.watches(['Task']);
+    metrics.depth('pool', () => 0);
+    expect(await samples(metrics)).toMatchObject({
+      'orka_workspaces_watch_reconnects_total{kind="Task"}': 0,
+      'workqueue_queue_duration_seconds_count{name="pool",controller="pool"}': 0,
+    });
+    metrics.watchBroke('Task');
+    expect(await samples(metrics)).toMatchObject({ 'orka_workspaces_watch_reconnects_total{kind="Task"}': 1 });
+  });
+});
+
+describe('Tasks', () => {
+  test('that wait are counted by what they wait for, as it is at the scrape', async () => {
+    const metrics = own();
+    let waiting: ('Paused' | 'AtCapacity')[] = ['Paused', 'AtCapacity', 'Paused'];
+    metrics.tasksWaiting(() => waiting);
+    const series = (reason: string) => `orka_workspaces_tasks_waiting{reason="${reason}"}`;
+    expect(await samples(metrics)).toMatchObject({ [series('Paused')]: 2, [series('AtCapacity')]: 1 });
+    waiting = [];
+    expect(await samples(metrics)).toMatchObject({ [series('Paused')]: 0, [series('AtCapacity')]: 0 });
+  });
+
+  test('that ended are counted by reason, of which there is a bounded number', async () => {
+    const metrics = own();
+    const before = Object.keys(await samples(metrics)).length;
+    metrics.taskEnded('PodOOMKilled');
+    for (let i = 0; i < 1_000; i++) metrics.taskEnded(`Reason${i}`);
+    metrics.taskEnded('a text with spaces');
+    const after = await samples(metrics);
+    expect(after).toMatchObject({ 'orka_workspaces_tasks_ended_total{reason="PodOOMKilled"}': 1 });
+    expect(Object.keys(after).length - before).toBe(30);
+    expect(after['orka_workspaces_tasks_ended_total{reason="Other"}']).toBe(1_000 - 29 + 1);
+  });
+});
+
+test('the state of each class is 1 of four', async () => {
+  const metrics = own();
+  metrics.classes(() => [{ name: 'codex', state: 'drifted' }]);
+  expect(await samples(metrics, 'orka_workspaces_class_state')).toEqual({
+    'orka_workspaces_class_state{name="codex",state="ready"}': 0,
+    'orka_workspaces_class_state{name="codex",state="drifted"}': 1,
+    'orka_workspaces_class_state{name="codex",state="ambiguous"}': 0,
+    'orka_workspaces_class_state{name="codex",state="invalid"}': 0,
+  });
+});
+
+test('the build says the versions of package and runtime', async () => {
+  const metrics = own();
+  metrics.build('1.2.3');
+  expect(await samples(metrics, 'orka_workspaces_build')).toEqual({
+    [`orka_workspaces_build_info{version="1.2.3",node="${process.version}"}`]: 1,
+  });
+});
+
+test('docs/metrics.md names every series of ours', async () => {
+  const { text } = await own().expose();
+  const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name).filter((name) => name.startsWith('orka_'));
+  const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+  const missing = names.filter(
+    (name) => !page.includes(name) && !page.includes(`\`_${name.replace(/^orka_(acp_runtime|workspaces)_pool_/, '')}`),
+  );
+  expect(missing).toEqual([]);
 });

@@ -66,28 +66,34 @@ const event = (change: Partial<KubeEvent> = {}): KubeEvent => ({
   note: 'the claim is there',
   ...change,
 });
-const stored = '/apis/events.k8s.io/v1/namespaces/a/events';
+const stored = '/api/v1/namespaces/a/events';
+/** A cause of its own for each index. */
+const cause = (index: number) => `cause ${'x'.repeat(index + 1)}`;
 const sent = (method: string): readonly Received[] => api?.received.filter((one) => one.method === method) ?? [];
 const body = (one: Received | undefined): Record<string, unknown> => JSON.parse(one?.body ?? '{}') as Record<string, unknown>;
 
-test('an event has everything that the API wants, and six digits in its time', async () => {
+test('an event has its times and count, by which kubectl sorts and shows it', async () => {
   const { recorder, clock } = await bench();
   clock.jump(123);
   recorder.record(event());
   await eventually(() => sent('POST').length === 1);
   expect(sent('POST')[0]?.path).toBe(stored);
   expect(body(sent('POST')[0])).toEqual({
-    apiVersion: 'events.k8s.io/v1',
+    apiVersion: 'v1',
     kind: 'Event',
     metadata: { name: expect.stringMatching(/^p\.[0-9a-f]{16}$/), namespace: 'a' },
-    eventTime: '2030-01-01T00:00:00.123000Z',
     type: 'Normal',
     reason: 'ClaimCreated',
     action: 'CreateClaim',
-    note: 'the claim is there',
-    reportingController: 'orka.ai/workspaces',
+    message: 'the claim is there',
+    firstTimestamp: '2030-01-01T00:00:00Z',
+    lastTimestamp: '2030-01-01T00:00:00Z',
+    count: 1,
+    eventTime: '2030-01-01T00:00:00.123000Z',
+    source: { component: 'orka.ai/workspaces' },
+    reportingComponent: 'orka.ai/workspaces',
     reportingInstance: 'host_uuid',
-    regarding: {
+    involvedObject: {
       apiVersion: 'core.orka.ai/v1alpha1',
       kind: 'RuntimePool',
       name: 'p',
@@ -102,14 +108,18 @@ test('an event of an object without a namespace is in the default one', async ()
   const { recorder } = await bench();
   recorder.record(event({ regarding: { ...regarding(), metadata: { name: 'node' } } }));
   await eventually(() => sent('POST').length === 1);
-  expect(sent('POST')[0]?.path).toBe('/apis/events.k8s.io/v1/namespaces/default/events');
+  expect(sent('POST')[0]?.path).toBe('/api/v1/namespaces/default/events');
 });
 
 test('what is too long is cut: the note at 1024 bytes, the name at 253 characters', async () => {
   const { recorder } = await bench({ reportingInstance: 'h'.repeat(300) });
   recorder.record(event({ regarding: regarding(`${'x'.repeat(235)}.${'y'.repeat(17)}`), note: 'é'.repeat(2000) }));
   await eventually(() => sent('POST').length === 1);
-  const { metadata, note, reportingInstance } = body(sent('POST')[0]) as Record<string, string> & { metadata: { name: string } };
+  const {
+    metadata,
+    message: note,
+    reportingInstance,
+  } = body(sent('POST')[0]) as Record<string, string> & { metadata: { name: string } };
   expect(metadata.name).toMatch(/^x{235}\.[0-9a-f]{16}$/);
   expect(Buffer.byteLength(note ?? '')).toBeLessThanOrEqual(1024);
   expect(note?.endsWith('é…')).toBe(true);
@@ -127,24 +137,37 @@ describe('the same event again', () => {
     expect(sent('PATCH')).toHaveLength(0);
     await clock.advance(30_000);
     await eventually(() => sent('PATCH').length === 1);
-    expect(body(sent('PATCH')[0])).toEqual({ series: { count: 5, lastObservedTime: '2030-01-01T00:00:04.000000Z' } });
+    expect(body(sent('PATCH')[0])).toEqual({ count: 5, lastTimestamp: '2030-01-01T00:00:04Z', message: 'the claim is there' });
     const name = sent('PATCH')[0]?.path.split('/').at(-1) ?? '';
-    await eventually(() => objects.get(stored, name)?.['series'] !== undefined);
-    expect(objects.get(stored, name)).toMatchObject({ series: { count: 5 } });
+    await eventually(() => objects.get(stored, name)?.['count'] === 5);
+    expect(objects.get(stored, name)).toMatchObject({ firstTimestamp: '2030-01-01T00:00:00Z' });
     expect(errors).toEqual([]);
     await clock.advance(300_000);
     expect([sent('POST').length, sent('PATCH').length, clock.timers()]).toEqual([1, 1, 0]);
   });
 
-  test('is a new event after six quiet minutes', async () => {
+  test('is the same cause when only its numbers, digests and names differ, and the latest note is kept', async () => {
     const { recorder, clock } = await bench();
-    recorder.record(event());
-    await clock.advance(360_000);
-    recorder.record(event());
-    await eventually(() => sent('POST').length === 2);
+    recorder.record(event({ note: 'try 1 of claim acp-c256: found sha256:ab01, again in 500ms' }));
+    recorder.record(event({ note: 'try 2 of claim acp-d734: found sha256:cd02, again in 1.5s' }));
+    await clock.advance(30_000);
+    await eventually(() => sent('PATCH').length === 1);
+    expect(body(sent('PATCH')[0])).toMatchObject({ count: 2, message: expect.stringContaining('try 2 of claim acp-d734') });
+    expect(sent('POST')).toHaveLength(1);
   });
 
-  test('is a new event when the server has forgotten the first', async () => {
+  test('is counted after an hour of quiet too', async () => {
+    const { recorder, clock } = await bench();
+    recorder.record(event());
+    await eventually(() => sent('POST').length === 1);
+    await clock.advance(3_600_000);
+    recorder.record(event());
+    await clock.advance(30_000);
+    await eventually(() => sent('PATCH').length === 1);
+    expect(body(sent('PATCH')[0])).toMatchObject({ count: 2, lastTimestamp: '2030-01-01T01:00:00Z' });
+  });
+
+  test('is written again with its whole count when the server has forgotten the first', async () => {
     const { recorder, clock, objects, errors } = await bench();
     recorder.record(event());
     await eventually(() => sent('POST').length === 1);
@@ -153,12 +176,8 @@ describe('the same event again', () => {
     objects.remove(stored, name);
     recorder.record(event());
     await clock.advance(30_000);
-    await eventually(() => sent('PATCH').length === 1);
-    // Until the answer has come it is counted.
-    await eventually(() => {
-      recorder.record(event());
-      return sent('POST').length === 2;
-    });
+    await eventually(() => sent('POST').length === 2);
+    expect(body(sent('POST')[1])).toMatchObject({ count: 2, firstTimestamp: '2030-01-01T00:00:00Z' });
     expect(errors).toEqual([]);
   });
 
@@ -176,22 +195,32 @@ describe('the same event again', () => {
   });
 });
 
+test('ten causes of one reason have events of their own, and all further ones share one', async () => {
+  const { recorder, clock } = await bench();
+  for (let i = 0; i < 15; i++) recorder.record(event({ note: cause(i) }));
+  await eventually(() => sent('POST').length === 11);
+  expect(body(sent('POST')[10])['message']).toContain('(combined from similar events) cause');
+  await clock.advance(30_000);
+  await eventually(() => sent('PATCH').length === 1);
+  expect(body(sent('PATCH')[0])).toMatchObject({ count: 5, message: `(combined from similar events) ${cause(14)}` });
+});
+
 describe('an object', () => {
   test('may have 25 events at once and one more each five minutes; the others are reported', async () => {
     const { recorder, clock, errors } = await bench();
-    for (let i = 0; i < 30; i++) recorder.record(event({ note: `note ${i}` }));
+    for (let i = 0; i < 30; i++) recorder.record(event({ action: `Action${i}` }));
     expect(errors).toHaveLength(5);
     expect(String(errors[0])).toContain('event ClaimCreated of RuntimePool a/p');
     await eventually(() => sent('POST').length === 25);
     await clock.advance(300_000);
-    for (let i = 30; i < 33; i++) recorder.record(event({ note: `note ${i}` }));
+    for (let i = 30; i < 33; i++) recorder.record(event({ action: `Action${i}` }));
     await eventually(() => sent('POST').length === 26);
     expect(errors).toHaveLength(7);
   });
 
   test('that is noisy silences no other', async () => {
     const { recorder } = await bench({ burst: 1 });
-    for (let i = 0; i < 5; i++) recorder.record(event({ note: `note ${i}` }));
+    for (let i = 0; i < 5; i++) recorder.record(event({ note: cause(i) }));
     recorder.record(event({ regarding: regarding('q') }));
     await eventually(() => sent('POST').length === 2);
   });
@@ -267,7 +296,7 @@ describe('close', () => {
     await Promise.all([recorder.close(1000), recorder.close(1000)]);
     recorder.record(event({ note: 'late' }));
     expect([sent('POST').length, sent('PATCH').length, clock.timers()]).toEqual([1, 1, 0]);
-    expect(body(sent('PATCH')[0])).toMatchObject({ series: { count: 3 } });
+    expect(body(sent('PATCH')[0])).toMatchObject({ count: 3 });
   });
 
   test('waits no longer than it is told', async () => {

@@ -65,6 +65,18 @@ test.each(checked.filter(({ output }) => output.created))(
   },
 );
 
+test('a pool with a workspace names its Task, and one that Tasks share names none', () => {
+  const wanted = task();
+  const { execution: _own, ...shared } = wanted.spec;
+  const names = [wanted, { ...wanted, spec: shared }].map((one) => {
+    const planned = planTask({ task: one, agent: agent(), poolClass: poolClass(), defaultProvider: '' });
+    if ('problem' in planned) throw new Error(JSON.stringify(planned.problem));
+    const record = { poolClass: { name: 'c', digest: `sha256:${'d'.repeat(64)}` as const }, demandedAt: '1970-01-01T00:00:00Z' };
+    return renderRuntimePool(planned, { ...record, task: 'review-42' }).metadata.annotations?.['orka.ai/task'];
+  });
+  expect(names).toEqual(['review-42', undefined]);
+});
+
 test('a rendered RuntimePool is frozen with what its class has', () => {
   const spec = poolClass();
   const planned = planTask({ task: task(), agent: agent(), poolClass: spec, defaultProvider: '' });

@@ -157,6 +157,7 @@ export function discovery(path: string): unknown {
   const lists: Record<string, unknown[]> = {
     '/api/v1': [
       resource('configmaps', 'ConfigMap'),
+      resource('events', 'Event'),
       resource('services', 'Service'),
       resource('secrets', 'Secret'),
       resource('namespaces', 'Namespace', false),
@@ -166,7 +167,6 @@ export function discovery(path: string): unknown {
     '/apis/networking.k8s.io/v1': [resource('networkpolicies', 'NetworkPolicy')],
     '/apis/policy/v1': [resource('poddisruptionbudgets', 'PodDisruptionBudget')],
     '/apis/coordination.k8s.io/v1': [resource('leases', 'Lease')],
-    '/apis/events.k8s.io/v1': [resource('events', 'Event')],
     '/apis/apps/v1': [resource('deployments', 'Deployment')],
     '/apis/core.orka.ai/v1alpha1': [
       resource('tasks', 'Task'),

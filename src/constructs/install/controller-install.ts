@@ -8,13 +8,12 @@ import { NetworkPolicy } from '../network-policy.js';
 import type { NetworkPolicyEgressRule } from '../network-policy.js';
 import { Resource } from '../resource.js';
 import { controlPort } from '../supervisor-pod.js';
+import { ControllerMetrics, probePort, scrapers } from './controller-metrics.js';
 import { controllerRules } from './rbac.js';
 
 export const managedBy = { 'app.kubernetes.io/managed-by': 'orka-workspaces' } as const;
 const controllerName = 'orka-workspaces-controller';
 export const apiServiceName = 'orka-api';
-/** Metrics and probes; the API has a port of its own. */
-const probePort = defaultOf('probePort');
 
 /** The four CRDs of this group. The label tells our installation from the reference's. */
 export class CustomResourceDefinitions extends Construct {
@@ -47,6 +46,16 @@ export interface ControllerInstallProps extends InstallationSettings {
   /** Lets no new Task begin; those that run go on. @default false */
   readonly paused?: boolean | undefined;
   readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
+  /** @default no PodMonitor, and no other namespace may scrape */
+  readonly metrics?: ControllerMetricsProps | undefined;
+}
+
+/** How the metrics of the controller are scraped. */
+interface ControllerMetricsProps {
+  /** Renders a PodMonitor (monitoring.coreos.com/v1), whose CRD the cluster must have. */
+  readonly podMonitor: boolean;
+  /** Namespaces whose Pods may connect to the port of metrics and probes, besides that of the controller. */
+  readonly scrapeFrom: readonly string[];
 }
 
 /** Namespaces, least-privilege RBAC, Service, ingress policy and Deployment of the controller. Namespaces of Tasks belong to users. */
@@ -107,12 +116,13 @@ export class ControllerInstall extends Construct {
         ports: [{ name: 'api', port: props.apiPort, targetPort: 'api', protocol: 'TCP' }],
       },
     });
+    new ControllerMetrics(this, 'metrics', props, { labels, podLabels });
     new NetworkPolicy(this, 'ingress', {
       metadata,
       podSelector,
       ingress: [
         { from: [{ namespaceSelector: named(namespaces.runtime) }], ports: [{ protocol: 'TCP', port: props.apiPort }] },
-        { from: [{ namespaceSelector: {} }], ports: [{ protocol: 'TCP', port: probePort }] },
+        { from: scrapers(props), ports: [{ protocol: 'TCP', port: probePort }] },
       ],
     });
     // A policy cannot name an API server in a way that holds on every cluster.

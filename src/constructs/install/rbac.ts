@@ -64,7 +64,7 @@ export function controllerRules({
         rule('coordination.k8s.io', ['leases'], ['create']),
         rule('core.orka.ai', ['runtimepoolclasses'], ['list', 'watch']),
         rule('core.orka.ai', ['runtimepoolclasses/status'], ['patch']),
-        rule('events.k8s.io', ['events'], ['create', 'patch']),
+        rule('', ['events'], ['create', 'patch']),
         ...(tokenSecrets.length > 0 ? [rule('', ['secrets'], read, tokenSecrets)] : []),
       ],
     },
@@ -75,7 +75,7 @@ export function controllerRules({
         rule('core.orka.ai', ['agents'], read),
         rule('core.orka.ai', ['runtimepools'], ['create', 'delete']),
         rule('', ['secrets', 'configmaps'], ['get', 'create']),
-        rule('events.k8s.io', ['events'], ['create', 'patch']),
+        rule('', ['events'], ['create', 'patch']),
       ],
     })),
     {

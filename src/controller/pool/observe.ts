@@ -43,7 +43,7 @@ import { podView } from './pod-view.js';
 
 export interface ObserverOptions {
   readonly world: World;
-  readonly classes: Classes;
+  readonly classes: Pick<Classes, 'of'>;
   readonly enabled: boolean;
   readonly runtimeNamespace: string;
   readonly idleTtl: number;
@@ -197,7 +197,7 @@ export const labelsOf = remembered(({ metadata }: RuntimePool) => {
 });
 
 /** A pool is only ever rendered from the class as it was when the pool was made. */
-function classOf(pool: RuntimePool, classes: Classes): PoolObservation['poolClass'] {
+function classOf(pool: RuntimePool, classes: Pick<Classes, 'of'>): PoolObservation['poolClass'] {
   const verdict = classes.of(pool.spec.runtime.profile.providerKind);
   if (verdict.state !== 'ready' || isMadeFrom(pool, verdict)) return verdict;
   const recorded = classDigestOf(pool) ?? 'none';

@@ -22,7 +22,7 @@ import { nextStatus } from './status.js';
 import { sweep } from './sweep.js';
 
 export interface PoolReconcilerOptions extends PoolActOptions {
-  readonly classes: Classes;
+  readonly classes: Pick<Classes, 'of'>;
   /** The operator's switch for the provider. */
   readonly enabled: boolean;
   readonly idleTtl: number;

@@ -329,6 +329,7 @@ async function createPool(
   const wanted = renderRuntimePool(plan, {
     poolClass: { name: poolClass.name, digest: poolClass.digest },
     demandedAt: instantNow(options.clock),
+    task: o.task.metadata.name,
   });
   try {
     const make = () => create(options.client, wanted, { manager: options.manager, signal });

@@ -348,7 +348,7 @@ function waiting(o: TaskObservation, now: number, { because, reason, until = Inf
   const message = because === undefined ? undefined : cutBytes(neutral(because), longestMessage - longMark.length, longMark);
   if (message !== undefined && o.task.status?.message !== message)
     return { effect: { do: 'say', message, ...(reason ? { reason } : {}) } };
-  return { wait: Math.max(Math.min(deadlineOf(o), until) - now, 0) };
+  return { wait: Math.max(Math.min(deadlineOf(o), until) - now, 0), ...(reason ? { waits: reason } : {}) };
 }
 
 /** Milliseconds since 1970 at which a Task must be over. */

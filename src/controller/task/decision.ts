@@ -12,14 +12,20 @@ export interface Ending {
 }
 
 /** Why a Task waits, as its events say it. `AtCapacity` is the execution's reason too. */
-export type WaitReason =
-  | 'Paused'
-  | 'AtCapacity'
-  | 'CreateRefused'
-  | 'RuntimePoolUnavailable'
-  | 'RuntimePoolClassUnavailable'
-  | 'NamespaceTaskLimitReached'
-  | 'RightMissing';
+export type WaitReason = Exclude<WaitsFor, 'RuntimePoolStarting'>;
+
+/** What a Task waits for that has not begun. Without a reason that its events say, its pool is on its way. */
+export const waitReasons = [
+  'Paused',
+  'AtCapacity',
+  'CreateRefused',
+  'RuntimePoolUnavailable',
+  'RuntimePoolClassUnavailable',
+  'NamespaceTaskLimitReached',
+  'RightMissing',
+  'RuntimePoolStarting',
+] as const;
+export type WaitsFor = (typeof waitReasons)[number];
 
 /** One thing to be done for a Task. */
 export type TaskEffect =
@@ -46,6 +52,8 @@ export type TaskEffect =
   | { readonly do: 'release' };
 
 export interface TaskDecision {
+  /** Why it waits. @default nothing that its events would say */
+  readonly waits?: WaitReason;
   readonly effect?: TaskEffect;
   /** Milliseconds; only without an effect. Absent: until something changes. */
   readonly wait?: number;

@@ -1,6 +1,7 @@
 import type { Agent } from '../../api/index.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
+import type { WaitsFor } from './decision.js';
 import type { Standing } from './places.js';
 
 /** Why the last tries to begin an attempt in one instance came to nothing, and when the next is due, in milliseconds since 1970. */
@@ -31,6 +32,8 @@ export interface TaskMemory {
   standing: Standing;
   /** UID of the namespace of a bound Task. */
   namespaceUid: string | undefined;
+  /** What it waits for; `undefined`: it has begun, or is over. */
+  waits: WaitsFor | undefined;
   /** An attempt is under way in this process. */
   running: boolean;
   held: Held | undefined;
@@ -51,6 +54,7 @@ export function createTaskMemory(): TaskMemory {
     thawed: undefined,
     standing: undefined,
     namespaceUid: undefined,
+    waits: undefined,
     running: false,
     held: undefined,
     refused: undefined,

@@ -20,7 +20,7 @@ import type { StandingOf } from './places.js';
 
 export interface TaskObserverOptions {
   readonly world: World;
-  readonly classes: Classes;
+  readonly classes: Pick<Classes, 'of'>;
   readonly hosting: Hosting;
   readonly runtimeNamespace: string;
   readonly epoch: number;

@@ -8,7 +8,9 @@ import { mayPass } from './advance.js';
 import { decide } from './decide.js';
 import { createTaskMemory } from './memory.js';
 import type { TaskMemory } from './memory.js';
-import { isSettled } from './observation.js';
+import type { TaskDecision, WaitsFor } from './decision.js';
+import { isSettled, mayHaveSent } from './observation.js';
+import type { TaskObservation } from './observation.js';
 import { observeTask } from './observe.js';
 import type { TaskObserverOptions } from './observe.js';
 import { nextBeside, standingAfter } from './places.js';
@@ -23,6 +25,8 @@ export interface TaskReconciler {
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<WorkResult>;
   /** Keys of the Tasks that may go on now in the namespace of one whose place may be free. */
   readonly nextPlaces: (task: Pick<Task, 'metadata'>) => readonly string[];
+  /** What each Task waits for that has not begun. */
+  readonly waiting: () => Iterable<WaitsFor>;
   /** Resolves when no attempt runs any more. */
   readonly idle: () => Promise<void>;
 }
@@ -78,6 +82,7 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
         const o = observeTask(observer, key, memory);
         if (!o) return undefined;
         const decision = decide(o, options.clock.now());
+        memory.waits = waitOf(o, decision);
         stand(o.task, memory, standingAfter(o, decision, memory.standing));
         const { effect, wait } = decision;
         if (!effect) {
@@ -105,5 +110,18 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
     }
   }
 
-  return { reconcile, nextPlaces, idle: runner.idle };
+  function* waiting(): Generator<WaitsFor> {
+    for (const { memory } of memories.values()) if (memory.waits !== undefined) yield memory.waits;
+  }
+
+  return { reconcile, nextPlaces, waiting, idle: runner.idle };
+}
+
+/** What a Task waits for after a decision; one that runs, settles or is deleted waits for nothing. */
+function waitOf(o: TaskObservation, { effect, waits }: TaskDecision): WaitsFor | undefined {
+  const reason = waits ?? (effect?.do === 'say' ? effect.reason : undefined);
+  if (reason !== undefined) return reason;
+  const idle = effect === undefined || effect.do === 'say';
+  const begun = o.running || isSettled(o.task) || o.task.metadata.deletionTimestamp !== undefined || mayHaveSent(o.task);
+  return idle && !begun ? 'RuntimePoolStarting' : undefined;
 }

@@ -15,14 +15,16 @@ export interface Receipt {
   readonly taskUID: string;
   readonly attempt: number;
   readonly promptID: string;
-  readonly requestDigest: string;
+  /** Of the request that sent the prompt. An earlier version wrote it as `requestDigest`, the name of another value of the Task's status. */
+  readonly promptRequestDigest: string;
   readonly runtimeInstanceID: string;
   readonly stopReason: string;
   readonly settledAt: string;
   readonly settlementDigest: string;
 }
 
-const resultName = ({ metadata }: Task): string => `${metadata.name}-result`;
+/** Name of the ConfigMap with the answer of a Task. */
+export const resultName = ({ metadata }: Pick<Task, 'metadata'>): string => `${metadata.name}-result`;
 const configMap = { apiVersion: 'v1', kind: 'ConfigMap' } as const;
 
 /** Stores answer and receipt as one immutable ConfigMap, once. The same again changes nothing; anything else of the name is an error. */
@@ -57,10 +59,14 @@ export async function readReceipt(client: KubeClient, task: Task, signal: AbortS
   const text = (await readOwn(client, task, signal))?.['receipt'];
   try {
     const receipt: unknown = JSON.parse(typeof text === 'string' ? text : '');
-    return isObject(receipt) ? (receipt as unknown as Receipt) : undefined;
+    return isObject(receipt) ? upgraded(receipt) : undefined;
   } catch {
     return undefined;
   }
+}
+
+function upgraded({ requestDigest, ...receipt }: JsonObject): Receipt {
+  return { ...(requestDigest === undefined ? {} : { promptRequestDigest: requestDigest }), ...receipt } as unknown as Receipt;
 }
 
 async function readOwn(client: KubeClient, task: Task, signal: AbortSignal): Promise<JsonObject | undefined> {

@@ -215,6 +215,7 @@ export function createRunner(options: RunnerOptions): Runner {
 
   function portOf(task: Task, poolKey: string, instance: ActiveInstance, holder: Holder): AttemptPort {
     const { client, manager, metrics, world } = options;
+    const poolName = poolKey.slice(poolKey.indexOf('/') + 1);
     const podDeleted = () => {
       const pod = world.pods.get(`${instance.podNamespace}/${instance.podName}`);
       return pod?.metadata.uid !== instance.podUID || pod.metadata.deletionTimestamp !== undefined;
@@ -226,6 +227,8 @@ export function createRunner(options: RunnerOptions): Runner {
         const { state, reason } = stored.status?.execution ?? {};
         // Its counters say so as soon as there is a prompt; an instance that takes none may have become unhealthy.
         if (state === 'Running' || (state === 'Submitting' && reason === 'AtCapacity')) options.lookAgain(poolKey);
+        if (state === 'Running')
+          tell(options, stored, 'Normal', 'PromptStarted', 'Start', `the prompt runs in RuntimePool ${poolName}`);
         return stored;
       },
       storeResult: (text, receipt) => patiently(options, () => storeResult(client, task, { text, receipt }, { manager, signal })),

@@ -75,7 +75,7 @@ async function settleCompleted(
     taskUID: task.metadata.uid ?? '',
     attempt: orders.attempt,
     promptID: orders.promptID,
-    requestDigest: event.identity.requestDigest,
+    promptRequestDigest: event.identity.requestDigest,
     runtimeInstanceID: instance.runtimeInstanceID,
     stopReason: settlement.stopReason,
     settledAt: settlement.settledAt,

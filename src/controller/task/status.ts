@@ -2,7 +2,9 @@ import { executionOutcomes } from '../../api/index.js';
 import type { ExecutionWorkspaceStatus, Task, TaskExecutionStatus, TaskPhase, TaskStatus } from '../../api/index.js';
 import { timestamp } from '../../kube/clock.js';
 import { cutBytes } from '../../lib/text.js';
+import { normalizeDuration } from '../../lib/duration.js';
 import type { Ending } from './decision.js';
+import { resultName } from './result.js';
 
 const cut = (text: string): string => cutBytes(text.trim(), 1_000, '...<truncated>');
 
@@ -63,7 +65,7 @@ export function succeeded(task: Task, now: number): TaskStatus {
     outcome: 'ReadValidated',
     lastTransitionTime: timestamp(now),
   } as const;
-  return completed({ ...status, resultRef: { available: true }, delivery: delivered }, task.status?.execution?.attempt ?? 1, now);
+  return completed({ ...status, resultRef: resultOf(task), delivery: delivered }, task.status?.execution?.attempt ?? 1, now);
 }
 
 /** What became of a workspace that cannot be said to be as it was. */
@@ -87,10 +89,18 @@ export function undelivered(task: Task, delivery: Undelivered, now: number): Tas
     lastTransitionTime: timestamp(now),
   };
   return completed(
-    { ...status, message: text, resultRef: { available: true }, delivery: told },
+    { ...status, message: text, resultRef: resultOf(task), delivery: told },
     task.status?.execution?.attempt ?? 1,
     now,
   );
+}
+
+const resultOf = (task: Task) => ({ available: true, name: resultName(task) });
+
+/** In whole seconds, as `kubectl get -o wide` shows it. */
+function durationOf(startTime: string | undefined, now: number): Pick<TaskStatus, 'duration'> {
+  const seconds = Math.floor((now - Date.parse(startTime ?? '')) / 1000);
+  return seconds >= 0 ? { duration: normalizeDuration(`${seconds}s`) ?? '0s' } : {};
 }
 
 function completed(status: TaskStatus, attempt: number, now: number): TaskStatus {
@@ -101,6 +111,7 @@ function completed(status: TaskStatus, attempt: number, now: number): TaskStatus
     ...status,
     attempts: attempt,
     completionTime: at,
+    ...durationOf(status.startTime, now),
     executionOutcome: {
       phase,
       attempt,

@@ -160,8 +160,8 @@ const lifecycle = ({ metadata: { name } }: RuntimePool, wantedOne: string) =>
 
 async function repeated(): Promise<true | undefined> {
   const { items } = JSON.parse(await kubectl(['get', 'events.events.k8s.io', '-n', namespace, '-o', 'json'])) as {
-    readonly items: readonly { readonly reportingController?: string; readonly series?: object }[];
+    readonly items: readonly { readonly reportingController?: string; readonly deprecatedCount?: number }[];
   };
   const ours = items.filter(({ reportingController }) => reportingController === 'orka.ai/workspaces');
-  return ours.some(({ series }) => series !== undefined) ? true : undefined;
+  return ours.some(({ deprecatedCount = 1 }) => deprecatedCount > 1) ? true : undefined;
 }

@@ -135,7 +135,6 @@ async function controlled({ task, agent, flags }: Row) {
     world: worldOf(client),
     classes: {
       of: (kind) => (kind === 'codex' ? readyClass : { state: 'missing', says: 'none' }),
-      statusChange: () => undefined,
     },
     hosting: {
       agentSandboxEnabled: flags.agentSandboxEnabled,

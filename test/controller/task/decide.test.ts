@@ -301,7 +301,7 @@ describe('a Task that is not bound', () => {
       reason: 'RuntimePoolClassUnavailable',
     });
     const told = { ...newTask(), status: { message } };
-    expect(decide(seen(told, { poolClass }), soon)).toEqual({ wait: 30 * 60_000 - 10_000 });
+    expect(decide(seen(told, { poolClass }), soon)).toEqual({ wait: 30 * 60_000 - 10_000, waits: 'RuntimePoolClassUnavailable' });
   });
 
   test('says what is too long only once as well', () => {
@@ -568,7 +568,7 @@ describe('a queued Task', () => {
 
   test('whose attempt cannot begin is tried later and later, and says why from the second time', () => {
     const held = (tries: number) => ({ runtimeInstanceID: 'a.b', says: 'no answer within 30000 ms', tries, until: soon + 4_000 });
-    expect(decide(served({ held: held(1) }), soon)).toEqual({ wait: 4_000 });
+    expect(decide(served({ held: held(1) }), soon)).toMatchObject({ wait: 4_000 });
     expect(decide(served({ held: held(2) }), soon).effect).toEqual({
       do: 'say',
       message: 'the attempt could not begin: no answer within 30000 ms',
@@ -618,6 +618,7 @@ describe('where a namespace may have two Tasks under way', () => {
     const message = first.effect?.do === 'say' ? (first.effect.message ?? '') : '';
     expect(decide(seen({ ...newTask(), status: { message } }, { quota: quota(0) }), soon)).toEqual({
       wait: 10_000,
+      waits: 'NamespaceTaskLimitReached',
       forPlace: true,
     });
   });

@@ -72,7 +72,7 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
   const reconciler = createTaskReconciler({
     client,
     world,
-    classes: { of: verdict, statusChange: () => undefined },
+    classes: { of: verdict },
     hosting,
     manager: 'test',
     epoch,

@@ -111,7 +111,6 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     world: worldOf(client),
     classes: {
       of: () => boundClass,
-      statusChange: () => undefined,
     },
     hosting,
     manager: 'test',
@@ -290,7 +289,12 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     expect(it.pool()?.status?.capacity?.reservations ?? []).toEqual([]);
     expect((await status()).sessions ?? []).toEqual([]);
     expect([it.problems, it.errors, it.outcomes]).toEqual([[], [], ['Succeeded']]);
-    expect(it.events.map(({ reason }) => reason)).toEqual(['ACPTaskQueued', 'ACPRuntimePoolRebound', 'TaskSucceeded']);
+    expect(it.events.map(({ reason }) => reason)).toEqual([
+      'ACPTaskQueued',
+      'ACPRuntimePoolRebound',
+      'PromptStarted',
+      'TaskSucceeded',
+    ]);
   });
 
   test('that changes its workspace fails, and says how', async () => {
@@ -378,7 +382,6 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     let ready = true;
     const classes = {
       of: () => (ready ? boundClass : ({ state: 'drifted', says: 'it was edited' } as const)),
-      statusChange: () => undefined,
     };
     const it = await queued('say OK', controlled({ classes }));
     const task = it.task()!;
@@ -483,7 +486,7 @@ describe('an attempt that fails after its session began', () => {
     const seen = observeTask(
       {
         world,
-        classes: { of: () => boundClass, statusChange: () => undefined },
+        classes: { of: () => boundClass },
         hosting,
         runtimeNamespace: 'orka-runtimes',
         epoch,
@@ -816,7 +819,7 @@ describe('a pool', () => {
 describe('what is remembered of a Task', () => {
   test('is not what its Agent referred to before', async () => {
     const prompts = (name: string) => ({ ...coder, spec: { ...coder.spec, systemPrompt: { configMapRef: { name, key: 'k' } } } });
-    const it = controlled({ classes: { of: () => ({ state: 'drifted', says: 'x' }), statusChange: () => undefined } });
+    const it = controlled({ classes: { of: () => ({ state: 'drifted', says: 'x' }) } });
     const config = (name: string) => ({
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -837,7 +840,7 @@ describe('what is remembered of a Task', () => {
   });
 
   test('a Task that waits is written once, however often it is looked at', async () => {
-    const it = controlled({ classes: { of: () => ({ state: 'drifted', says: 'x' }), statusChange: () => undefined } });
+    const it = controlled({ classes: { of: () => ({ state: 'drifted', says: 'x' }) } });
     it.client.put(coder);
     it.client.put(takenTask());
     for (let i = 0; i < 5; i++) await it.run();

@@ -45,7 +45,8 @@ describe('the way of a Task', () => {
   test('ends with result, outcome and condition', () => {
     expect(way().at(-1)?.status).toMatchObject({
       attempts: 1,
-      resultRef: { available: true },
+      resultRef: { available: true, name: `${task.metadata.name}-result` },
+      duration: '0s',
       execution: { state: 'Succeeded', outcome: 'Succeeded' },
       delivery: { state: 'ReadValidated', outcome: 'ReadValidated' },
       executionOutcome: { phase: 'Succeeded', attempt: 1, resultRef: { available: true } },
@@ -53,6 +54,21 @@ describe('the way of a Task', () => {
       startTime: '2030-01-01T00:00:01Z',
       completionTime: '2030-01-01T00:00:01Z',
     });
+  });
+
+  test.each([
+    ['2030-01-01T00:00:00Z', 1_999, '1s'],
+    ['2030-01-01T00:00:00Z', 90_000, '1m30s'],
+    ['2030-01-01T00:00:00Z', 3_725_000, '1h2m5s'],
+  ])('that started at %s and ended %d ms later took %s', (startTime, took, duration) => {
+    const running = inState(task, { state: 'Settling' }, { startTime });
+    expect(succeeded(running, Date.parse(startTime) + took).duration).toBe(duration);
+  });
+
+  test('that never started took no time', () => {
+    const waiting = inState(task, { state: 'Queued' });
+    const ending = { state: 'Cancelled', reason: 'Cancelled', message: 'x' } as const;
+    expect(ended(waiting, ending, now).duration).toBe('0s');
   });
 
   test('names nothing of the provider in its workspace', () => {

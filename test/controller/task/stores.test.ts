@@ -14,7 +14,7 @@ const receipt: Receipt = {
   taskUID: task.metadata.uid ?? '',
   attempt: 1,
   promptID: 'prompt-1',
-  requestDigest: 'sha256:r',
+  promptRequestDigest: 'sha256:r',
   runtimeInstanceID: 'a.b',
   stopReason: 'end_turn',
   settledAt: '2030-01-01T00:00:00Z',
@@ -55,6 +55,14 @@ describe('the answer of a Task', () => {
     client.put(foreign('ConfigMap', 't1-result', { result: 'OK', receipt: JSON.stringify(receipt) }));
     await expect(storeResult(client, task, { text: 'OK', receipt }, options)).rejects.toMatchObject({ code: 'already-exists' });
     expect(await readReceipt(client, task, signal)).toBeUndefined();
+  });
+
+  test('is read as an earlier version wrote it, when the digest of its request had the name of another', async () => {
+    const client = memoryClient();
+    const { promptRequestDigest, ...rest } = receipt;
+    const own = foreign('ConfigMap', 't1-result', { receipt: JSON.stringify({ ...rest, requestDigest: promptRequestDigest }) });
+    client.put({ ...own, metadata: { ...own.metadata, ownerReferences: [{ uid: task.metadata.uid }] } });
+    expect(await readReceipt(client, task, signal)).toEqual(receipt);
   });
 
   test('has no receipt when there is none, or nonsense', async () => {
