@@ -127,7 +127,7 @@ export function printSummary({ objects, counts, drift }: DiffResult): void {
   const foreign = objects.filter(({ others }) => others.some(unexpected)).length;
   const more = foreign === 0 ? [] : [`${foreign} with fields of managers that are not expected`];
   const verdict = counts.error > 0 ? 'not all could be compared' : drift ? 'drift' : 'no drift';
-  process.stderr.write(`${objects.length} objects: ${[...told, ...more].join(', ') || 'none'}; ${verdict}\n`);
+  process.stderr.write(`${counted(objects.length, 'object')}: ${[...told, ...more].join(', ') || 'none'}; ${verdict}\n`);
 }
 
 function listed(fields: readonly string[]): string {

@@ -30,3 +30,8 @@ export function isBlank(text: string): boolean {
 }
 
 const blank = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
+
+/** A number and its noun: `1 file`, `2 files`. @param plural of nouns that do not only add an s */
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}

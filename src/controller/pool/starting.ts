@@ -36,7 +36,7 @@ export const claimAbsent: PoolRule = (o, now) => {
   const { count, at, because } = o.recycling;
   const next = at + backoff(count);
   if (next > now) {
-    const times = count === 1 ? 'once' : `${count} times`;
+    const times = count === 1 ? 'once' : counted(count, 'time');
     const message = `${because}; ${whatOf(o)} was given up ${times}, the next follows at ${new Date(next).toISOString()}`;
     return { status: degraded(message), wait: next - now };
   }

@@ -3,6 +3,7 @@ import { refusedStatus, queuedStatus } from '../../domain/admission/project.js';
 import { annotationKeys, finalizers, labelKeys } from '../../domain/labels.js';
 import type { Plan } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
+import { redacted } from '../../domain/redaction.js';
 import { attemptDigest, bind, freeze } from '../../domain/snapshot.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Settlement } from '../../harness/prompts.js';
@@ -196,7 +197,7 @@ export function tell(
   action: string,
   note: string,
 ): void {
-  record({ regarding: task, type, reason, action, note });
+  record({ regarding: task, type, reason, action, note: redacted(note) });
 }
 
 async function readAgent({ o, options, signal }: TaskWork): Promise<Agent | undefined> {

@@ -20,7 +20,7 @@ export interface AttemptPort {
   readonly storeResult: (text: string, receipt: Receipt) => Promise<void>;
   /** Writes why the Task waits, if it is still in `from`. What fails is reported. */
   readonly say: (from: readonly string[], message: string) => Promise<void>;
-  /** A write failed and is tried again. */
+  /** Something failed, with all that the log should have of it: a Task says only the cause. */
   readonly report: (error: unknown) => void;
   readonly passed: (phase: 'running' | 'settling', took: number) => void;
   /** Its pool and Pod are there, not being deleted, and the pool has the instance of the attempt, as far as this process has seen. */

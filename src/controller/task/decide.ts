@@ -6,6 +6,7 @@ import { nameOf } from '../../domain/plan.js';
 import type { Plan } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
 import { placeOf, waitingOf } from '../../domain/queue-order.js';
+import { redacted } from '../../domain/redaction.js';
 import { parseDuration } from '../../lib/duration.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { Finding } from '../../lib/errors.js';
@@ -18,7 +19,7 @@ import { isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { hasPlace } from './places.js';
 import { freeSlots } from './reserve.js';
-import { neutral, waitsForPlace, waitsForResume } from './words.js';
+import { waitsForPlace, waitsForResume } from './words.js';
 
 type TaskRule = (o: TaskObservation, now: number) => TaskDecision | undefined;
 
@@ -120,7 +121,7 @@ const late: TaskRule = (o, now) => {
   if (now < deadlineOf(o)) return undefined;
   const { lifecycle, message } = o.pool?.status ?? {};
   const told = o.task.status?.message;
-  const pool = message === undefined || lifecycle === 'Serving' ? undefined : `its pool says: ${neutral(message)}`;
+  const pool = message === undefined || lifecycle === 'Serving' ? undefined : `its pool says: ${message}`;
   const because = [pool ?? told].flatMap((text) => (text === undefined ? [] : [`; ${text}`])).join('');
   return settle('Cancelled', 'TaskTimeout', `deadline exceeded before runtime admission${because}`);
 };
@@ -332,7 +333,7 @@ const rules: readonly TaskRule[] = [
 const beforeSubmission: readonly string[] = ['Queued', 'Reserved', 'SessionStarting', 'Planned'];
 
 function settle(state: Ending['state'], reason: string, message: string): TaskDecision {
-  return { effect: { do: 'settle', ending: { state, reason, message } } };
+  return { effect: { do: 'settle', ending: { state, reason, message: redacted(message) } } };
 }
 
 interface Wait {
@@ -345,7 +346,7 @@ interface Wait {
 
 /** Says why, once, and comes back at the deadline or earlier. */
 function waiting(o: TaskObservation, now: number, { because, reason, until = Infinity }: Wait = {}): TaskDecision {
-  const message = because === undefined ? undefined : cutBytes(neutral(because), longestMessage - longMark.length, longMark);
+  const message = because === undefined ? undefined : cutBytes(redacted(because), longestMessage - longMark.length, longMark);
   if (message !== undefined && o.task.status?.message !== message)
     return { effect: { do: 'say', message, ...(reason ? { reason } : {}) } };
   return { wait: Math.max(Math.min(deadlineOf(o), until) - now, 0) };

@@ -9,7 +9,7 @@ import { Guard } from './guard.js';
 import { endingOf, longestResult, settle } from './settling.js';
 import { moved } from './status.js';
 import { tokensOf } from './usage.js';
-import { textOf } from './words.js';
+import { causeOf } from './cause.js';
 
 /** Reads the events to the end, keeps the lease, and ends the prompt when nobody wants it any more or its time is over. */
 export async function follow(attempt: Submitted, port: AttemptPort, stream: PromptStream): Promise<void> {
@@ -30,7 +30,8 @@ export async function follow(attempt: Submitted, port: AttemptPort, stream: Prom
     });
   } catch (error) {
     if (signal.aborted) throw error;
-    heard = { ...heard, broken: textOf(error) };
+    if (!attempt.lost.aborted) port.report(error);
+    heard = { ...heard, broken: causeOf(error) };
   } finally {
     watch.stop();
     over.abort();

@@ -6,6 +6,7 @@ import type { Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { KubeError } from '../../kube/errors.js';
 import { keyOf } from '../../kube/store.js';
+import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Metrics } from '../metrics.js';
 import { clientOf } from '../pool/instance.js';
@@ -15,6 +16,7 @@ import type { TaskActOptions } from './act.js';
 import { advance, conflictTries, latest, patiently, refresh } from './advance.js';
 import { runAttempt } from './attempt.js';
 import type { AttemptPort, AttemptResult, AttemptStep } from './attempt-port.js';
+import { causeOf } from './cause.js';
 import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { TaskMemory } from './memory.js';
 import { isSettled } from './observation.js';
@@ -26,7 +28,6 @@ import { release, renew, reservationLife, reserve } from './reserve.js';
 import type { Holder } from './reserve.js';
 import { storeResult } from './result.js';
 import { endSession } from './session-end.js';
-import { neutral, textOf } from './words.js';
 
 export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSession' | 'askSettlement'> {
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
@@ -84,7 +85,7 @@ export function createRunner(options: RunnerOptions): Runner {
         memory.cancel = undefined;
         attempts.delete(run);
         if (result.outcome === 'failed') failed(key, result.error);
-        const because = result.outcome === 'queued' ? result.because : result.outcome === 'failed' && textOf(result.error);
+        const because = result.outcome === 'queued' ? result.because : result.outcome === 'failed' && causeOf(result.error);
         memory.held = because === false ? undefined : heldAgain(o, because);
         options.again(key);
       });
@@ -245,7 +246,7 @@ export function createRunner(options: RunnerOptions): Runner {
 
   /** Why an attempt under way waits, in the status of its Task and once as an event. */
   async function say(task: Task, from: readonly string[], message: string): Promise<void> {
-    const said = cutBytes(neutral(message), 1_000, '...<truncated>');
+    const said = cutBytes(redacted(message), 1_000, '...<truncated>');
     if (latest(options, task)?.status?.message === said) return;
     const stored = await advance(options, task, from, ({ status }) => ({ ...status, message: said }));
     tell(options, stored, 'Warning', 'CreateRefused', 'Store', said);

@@ -1,10 +1,11 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { ExecutionWorkspaceStatus, Task, TaskExecutionStatus, TaskPhase, TaskStatus } from '../../api/index.js';
 import { timestamp } from '../../kube/clock.js';
+import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Ending } from './decision.js';
 
-const cut = (text: string): string => cutBytes(text.trim(), 1_000, '...<truncated>');
+const cut = (text: string): string => cutBytes(redacted(text.trim()), 1_000, '...<truncated>');
 
 /** The status of a Task whose attempt moved on. What it waited for is over; what else is not named stays. */
 export function moved(task: Task, phase: TaskPhase, change: Partial<TaskExecutionStatus>, now: number): TaskStatus {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Task } from '../../../src/api/index.js';
 import { mostTokens, taskKind, validateUpdate } from '../../../src/api/index.js';
 import { runAttempt } from '../../../src/controller/task/attempt.js';
@@ -13,9 +13,17 @@ import type { Bound } from '../../support/controlled-task.js';
 import { fakeClock, settle } from '../../support/fake-clock.js';
 import { broken, fakeHarness, settled } from '../../support/fake-harness.js';
 import { refusal } from '../../support/memory-client.js';
+import { unfitMessages } from '../../support/user-text.js';
 
 const prompt = 'prompt-11111111-1111-1111-1111-111111111111-1';
 const sent = `start-prompt-${prompt}: Reply exactly: OK`;
+
+/** Of every status that any test writes. */
+const unfit: string[] = [];
+afterEach(() => {
+  // No message of a Task holds a request, a name of an internal object, or an address.
+  expect(unfit.splice(0)).toEqual([]);
+});
 
 /** One attempt under way. `log` has writes and requests in their order. */
 function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1, lastTry = false } = {}) {
@@ -47,6 +55,7 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
       const after: Task = { ...task, status: change(task) };
       write(`= ${after.status?.execution?.state ?? ''}`);
       problems.push(...validateUpdate(taskKind, task, after));
+      unfit.push(...unfitMessages(after.status));
       task = after;
       return task;
     },
@@ -57,6 +66,7 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
     },
     say: (_, message) => {
       said.push(message);
+      unfit.push(...unfitMessages({ message }));
       return Promise.resolve();
     },
     report: (error) => reported.push(error),
@@ -380,7 +390,7 @@ describe('a session that does not begin', () => {
     it.harness.answers.createSession = () => Promise.reject(broken('unknown'));
     expect(await it.begin()).toMatchObject({ outcome: 'settled' });
     expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'RuntimeSessionStartFailed' });
-    expect(it.task().status?.message).toContain('connect ECONNREFUSED (its instance)');
+    expect(it.task().status?.message).toBe('the connection to its instance failed (connection refused)');
     expect(it.prompts()).toBe(0);
   });
 

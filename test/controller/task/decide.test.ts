@@ -1,8 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Agent, RuntimePool, Task } from '../../../src/api/index.js';
 import { waitingOf } from '../../../src/domain/queue-order.js';
 import type { Waiting } from '../../../src/domain/queue-order.js';
-import { decide } from '../../../src/controller/task/decide.js';
+import { decide as decideOf } from '../../../src/controller/task/decide.js';
 import type { TaskDecision } from '../../../src/controller/task/decision.js';
 import type { TaskObservation } from '../../../src/controller/task/observation.js';
 import { annotationKeys, finalizers } from '../../../src/domain/labels.js';
@@ -23,6 +23,19 @@ import {
 import { agent } from '../../support/objects.js';
 import { readVectors } from '../../support/vectors.js';
 import type { Vector } from '../../support/vectors.js';
+import { unfitMessages } from '../../support/user-text.js';
+
+/** Of everything that any test has decided. */
+const unfit: string[] = [];
+afterEach(() => {
+  // No message of a Task holds a request, a name of an internal object, or an address.
+  expect(unfit.splice(0)).toEqual([]);
+});
+const decide: typeof decideOf = (o, now) => {
+  const decision = decideOf(o, now);
+  unfit.push(...unfitMessages(decision));
+  return decision;
+};
 
 const soon = created + 10_000;
 const bound = boundTask();
@@ -229,7 +242,7 @@ describe('at its deadline a Task', () => {
       message: `Pod ${bound.plan.poolName}-0123456789-sandbox-claim at 10.1.2.3:8080 is not ready`,
     });
     expect(ending(decide(served({ pool }), late))?.message).toBe(
-      'deadline exceeded before runtime admission; its pool says: Pod (its workspace) at (its instance) is not ready',
+      'deadline exceeded before runtime admission; its pool says: Pod (its instance) at (its address) is not ready',
     );
     expect(ending(decide(served(), late))?.message).toBe('deadline exceeded before runtime admission');
   });

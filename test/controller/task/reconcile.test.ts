@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ActiveInstance, Manifest, RuntimePool, Task } from '../../../src/api/index.js';
 import { createTaskMemory } from '../../../src/controller/task/memory.js';
 import { observeTask } from '../../../src/controller/task/observe.js';
@@ -38,6 +38,7 @@ import { agent, poolClass } from '../../support/objects.js';
 import { limit } from '../../support/pace.js';
 import { ownAddress as address, scriptedSupervisor, testCredentials } from '../../support/supervisor.js';
 import type { ScriptedSupervisor } from '../../support/supervisor.js';
+import { unfitMessages } from '../../support/user-text.js';
 
 const adapterDigests = { scripted: `sha256:${'a'.repeat(64)}` };
 const spec = poolClass({ runtime: { ...poolClass().runtime, adapterDigests } });
@@ -98,9 +99,19 @@ const uid = () => `11111111-1111-1111-1111-${String(++tasks).padStart(12, '0')}`
 
 const boundClass = { ...readyClass, compiled: { ...readyClass.compiled, spec, frozen: frozenByClass(spec) } };
 
+/** Of every status and event that any test writes. */
+const unfit: string[] = [];
+afterEach(() => {
+  // No message of a Task holds a request, a name of an internal object, or an address.
+  expect(unfit.splice(0)).toEqual([]);
+});
+
 function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
   const problems: unknown[] = [];
-  const client = memoryClient((before, after) => problems.push(...problemsOf(before, after)));
+  const client = memoryClient((before, after) => {
+    problems.push(...problemsOf(before, after));
+    if (after.kind === 'Task') unfit.push(...unfitMessages(after['status']));
+  });
   const events: KubeEvent[] = [];
   const errors: unknown[] = [];
   const outcomes: string[] = [];
@@ -118,7 +129,10 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     epoch,
     clock: systemClock,
     runtimeNamespace: 'orka-runtimes',
-    record: (event) => events.push(event),
+    record: (event) => {
+      events.push(event);
+      unfit.push(...unfitMessages(event));
+    },
     namespaceUid: () => Promise.resolve('ns-uid'),
     credentialsOf: () => ({ credentials: testCredentials }) as never,
     ledSince: Date.now(),
