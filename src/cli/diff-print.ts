@@ -3,6 +3,7 @@ import type { Comparison } from '../kube/compare.js';
 import type { ManagedFields } from '../kube/managed-fields.js';
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
+import { counted } from '../lib/text.js';
 import { toYaml } from '../render/yaml.js';
 import { lineDiff, shortened } from './line-diff.js';
 

@@ -4,6 +4,7 @@ import { admit } from '../domain/admission/admit.js';
 import { assess } from '../domain/admission/assess.js';
 import type { Hosting } from '../domain/admission/rule.js';
 import { available } from '../domain/available.js';
+import type { ClassName } from '../domain/missing-class.js';
 import { nameOf, selectableResourceClass } from '../domain/plan.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
@@ -51,7 +52,8 @@ export function plan(options: PlanOptions): void {
   const agent = found && withUid(found, live.agentUid, Number(live.agentGeneration));
   const hosting = hostingOf(options, platform);
   const chosen = agent && chooseClass(agent, options, platform);
-  const input = { task, agent, poolClass: chosen?.compiled.spec, ...systemPromptOf(agent, documents) };
+  const classes = classNamesOf(options, platform);
+  const input = { task, agent, poolClass: chosen?.compiled.spec, classes, ...systemPromptOf(agent, documents) };
   const outcome = assess({ ...input, hosting });
   const inTheWay = [
     platformObstacle(task.metadata.namespace ?? '', platform, options.platform),
@@ -169,6 +171,13 @@ function chooseClass(agent: Agent, options: PlanOptions, platform: Platform | un
   const compiled = compile(spec);
   const digest = classDigest(compiled);
   return { name: metadata.name, compiled, digest, approved: spec.approvedDigests.includes(digest) };
+}
+
+/** What there is to choose from, for a Task that finds nothing. */
+function classNamesOf(options: PlanOptions, platform: Platform | undefined): readonly ClassName[] {
+  const given = options.class === undefined ? undefined : readClass(options.class);
+  const all = given ? [{ name: given.metadata.name, spec: given.spec }] : (platform?.classes ?? []);
+  return all.map(({ name, spec: { providerKind, resourceClass } }) => ({ name, providerKind, resourceClass }));
 }
 
 function systemPromptOf(agent: Agent | undefined, { configMaps }: PlanDocuments): { readonly systemPromptText?: string } {

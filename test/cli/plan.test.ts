@@ -74,7 +74,9 @@ describe('the Task and Agent of the deploy guide', () => {
     for (const form of ['summary', 'json', 'yaml']) {
       const { stdout } = planned(smoke, '-o', form);
       expect(stdout).toMatch(/spec.secretRef is not used/);
-      expect(stdout).toMatch(/with the switches of platform.yaml the Task would be refused today: .*--agent-sandbox-enabled/);
+      expect(stdout).toMatch(
+        /with the switches of platform.yaml the Task would be refused today: .*controller\.gates\.agentSandbox: true/,
+      );
     }
     expect(json(smoke).notes).toHaveLength(2);
     expect(planned(smoke, '-o', 'yaml').stdout).toMatch(/^# note: .*\n# note: .*\napiVersion: /);
@@ -152,7 +154,7 @@ describe('the verdict is of the installed controller:', () => {
     expect({ code, said, message: status.message }).toEqual({
       code: 1,
       said: 'refused',
-      message: expect.stringContaining('--agent-sandbox-enabled'),
+      message: expect.stringContaining('controller.gates.agentSandbox: true'),
     });
     expect(notes).toContainEqual(expect.stringContaining('--assume-enabled'));
   });
@@ -259,7 +261,7 @@ describe('a refused Task', () => {
   test('is refused by a switch that is off, by name', () => {
     const { code, stdout } = planned(smoke, '--acp-workspace-dispatch-enabled=false');
     expect(code).toBe(1);
-    expect(stdout).toContain('--acp-workspace-dispatch-enabled');
+    expect(stdout).toContain('controller.gates.workspaceDispatch: true');
   });
 
   test.each([

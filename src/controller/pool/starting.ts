@@ -1,3 +1,4 @@
+import { counted } from '../../lib/text.js';
 import type { PoolDecision } from './decision.js';
 import { isUndemanded } from './demand.js';
 import { isGone } from './ending.js';

@@ -1,5 +1,7 @@
 import type { RuntimePoolClassSpec } from '../../api/index.js';
-import { nameOf, planTask, selectableResourceClass } from '../plan.js';
+import { missingClass, missingClassRemedy } from '../missing-class.js';
+import type { ClassName } from '../missing-class.js';
+import { nameOf, planTask } from '../plan.js';
 import type { Plan } from '../plan.js';
 import { admit } from './admit.js';
 import type { Refusal } from './admit.js';
@@ -10,6 +12,8 @@ import type { AdmissionInput } from './rule.js';
 export interface AssessInput extends AdmissionInput {
   /** The class for the Agent's runtime and resource class `standard`, if there is one. */
   readonly poolClass?: RuntimePoolClassSpec | undefined;
+  /** Classes that there are, for the message if none of them is for the Agent. @default nothing is said of them */
+  readonly classes?: readonly ClassName[];
   readonly sessionUID?: string;
   /** Text of `spec.systemPrompt.configMapRef`, when the Agent has one. */
   readonly systemPromptText?: string;
@@ -27,8 +31,8 @@ export function assess(input: AssessInput): { readonly refusal: Refusal } | { re
     return unplannable({
       at: nameOf('Task', task),
       field: 'RuntimePoolClass',
-      found: undefined,
-      allowed: `a class for ${agent?.spec.runtime?.type ?? 'a runtime'}/${selectableResourceClass}`,
+      says: missingClass(agent?.spec.runtime?.type ?? 'a runtime', input.classes),
+      remedy: missingClassRemedy,
     });
   }
   const { sessionUID, systemPromptText } = input;
