@@ -231,7 +231,7 @@ describe('a refusal says who has to do what, with the key of platform.yaml', () 
       { name: 'claude-large', providerKind: 'claude', resourceClass: 'standard' },
       { name: 'codex-small', providerKind: 'codex', resourceClass: 'small' },
     ];
-    const outcome = assess({ task: task(), agent: agent(), hosting: open, classes });
+    const outcome = assess({ task: task(), agent: agent(), hosting: open, classMissing: missingClass('codex', classes) });
     expect('refusal' in outcome && describeFinding(outcome.refusal.finding)).toBe(
       'Task team-a/t1: RuntimePoolClass: there is no RuntimePoolClass for codex/standard; classes that exist: ' +
         'claude-large (claude/standard), codex-small (codex/small); the operator of the platform adds the class under ' +

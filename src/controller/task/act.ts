@@ -24,6 +24,7 @@ import type { World } from '../world.js';
 import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { Ending, TaskEffect } from './decision.js';
 import type { TaskMemory } from './memory.js';
+import { classAvailable } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { promptSource } from './observe.js';
 import { creating } from './refused.js';
@@ -97,7 +98,7 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       options.start(o, memory);
       return;
     case 'say': {
-      const task = await writeTaskStatus(options, o.task, saying(o.task.status ?? {}, effect.message), signal);
+      const task = await writeTaskStatus(options, o.task, saying(o.task, effect, timestamp(now)), signal);
       if (effect.message !== undefined) tell(options, task, 'Normal', effect.reason ?? 'Waiting', 'Wait', effect.message);
       return;
     }
@@ -177,12 +178,31 @@ async function endingOf({ o, options, signal }: TaskWork): Promise<Ending> {
 }
 
 /** Whatever a queued Task waits for, it has no slot yet. A more telling reason stays. Source: workload.md §7.11, §8.5. */
-function saying(before: TaskStatus, message: string | undefined): TaskStatus {
-  const status = { ...withMessage(before, message), phase: before.phase ?? ('Pending' as const) };
+function saying(task: Task, { message, reason: why }: Extract<TaskEffect, { readonly do: 'say' }>, now: string): TaskStatus {
+  const before = task.status ?? {};
+  const said = { ...withMessage(before, message), phase: before.phase ?? ('Pending' as const) };
+  const status = withClass(said, why === 'RuntimePoolClassMissing' ? (message ?? '') : undefined, now);
   if (before.execution?.state !== 'Queued') return status;
   const { reason, ...execution } = before.execution;
   const kept = reason !== undefined && reason !== 'AtCapacity' ? reason : message === undefined ? undefined : 'AtCapacity';
   return { ...status, execution: { ...execution, ...(kept === undefined ? {} : { reason: kept }) } };
+}
+
+/** Records that the class is missing, and since when; or that it is not, by no condition at all. */
+function withClass(status: TaskStatus, missing: string | undefined, now: string): TaskStatus {
+  const { conditions = [], ...rest } = status;
+  const before = conditions.find(({ type }) => type === classAvailable);
+  if (!before && missing === undefined) return status;
+  const others = conditions.filter((one) => one !== before);
+  if (missing === undefined) return others.length > 0 ? { ...rest, conditions: others } : rest;
+  const condition = {
+    type: classAvailable,
+    status: 'False' as const,
+    reason: 'RuntimePoolClassMissing',
+    message: missing,
+    lastTransitionTime: before?.lastTransitionTime ?? now,
+  };
+  return { ...rest, conditions: [...others, condition] };
 }
 
 function withMessage({ message: _before, ...status }: TaskStatus, message: string | undefined): TaskStatus {

@@ -18,6 +18,8 @@ export type WaitReason =
   | 'CreateRefused'
   | 'RuntimePoolUnavailable'
   | 'RuntimePoolClassUnavailable'
+  /** Recorded as a condition too: it is waited for for a bounded time. */
+  | 'RuntimePoolClassMissing'
   | 'NamespaceTaskLimitReached'
   | 'RightMissing';
 

@@ -64,6 +64,16 @@ export function mayHaveSent({ status }: Task): boolean {
   return sentStates.includes(status?.execution?.state ?? '');
 }
 
+/** Condition of a Task whose class is missing; its time is when that began. */
+export const classAvailable = 'ClassAvailable';
+
+/** Milliseconds since 1970; `undefined` = its class is not on record as missing. */
+export function classMissingSince({ status }: Task): number | undefined {
+  const found = status?.conditions?.find(({ type, status: is }) => type === classAvailable && is === 'False');
+  const since = Date.parse(found?.lastTransitionTime ?? '');
+  return Number.isNaN(since) ? undefined : since;
+}
+
 export function isBound({ status }: Task): boolean {
   return status?.agentExecutionBinding !== undefined;
 }

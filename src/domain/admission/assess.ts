@@ -1,6 +1,5 @@
 import type { RuntimePoolClassSpec } from '../../api/index.js';
 import { missingClass, missingClassRemedy } from '../missing-class.js';
-import type { ClassName } from '../missing-class.js';
 import { nameOf, planTask } from '../plan.js';
 import type { Plan } from '../plan.js';
 import { admit } from './admit.js';
@@ -12,8 +11,8 @@ import type { AdmissionInput } from './rule.js';
 export interface AssessInput extends AdmissionInput {
   /** The class for the Agent's runtime and resource class `standard`, if there is one. */
   readonly poolClass?: RuntimePoolClassSpec | undefined;
-  /** Classes that there are, for the message if none of them is for the Agent. @default nothing is said of them */
-  readonly classes?: readonly ClassName[];
+  /** What to say when there is no class; see {@link missingClass}. @default without the names of those that there are */
+  readonly classMissing?: string;
   readonly sessionUID?: string;
   /** Text of `spec.systemPrompt.configMapRef`, when the Agent has one. */
   readonly systemPromptText?: string;
@@ -31,7 +30,7 @@ export function assess(input: AssessInput): { readonly refusal: Refusal } | { re
     return unplannable({
       at: nameOf('Task', task),
       field: 'RuntimePoolClass',
-      says: missingClass(agent?.spec.runtime?.type ?? 'a runtime', input.classes),
+      says: input.classMissing ?? missingClass(agent?.spec.runtime?.type ?? 'a runtime'),
       remedy: missingClassRemedy,
     });
   }

@@ -4,6 +4,7 @@ import { createTaskMemory } from '../../../src/controller/task/memory.js';
 import { observeTask } from '../../../src/controller/task/observe.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
 import type { TaskReconciler, TaskReconcilerOptions } from '../../../src/controller/task/reconcile.js';
+import type { ClassVerdict } from '../../../src/controller/classes.js';
 import { frozenByClass } from '../../../src/domain/frozen.js';
 import { finalizers } from '../../../src/domain/labels.js';
 import { planTask } from '../../../src/domain/plan.js';
@@ -228,6 +229,28 @@ async function queued(prompt: string, it = controlled(), timeout = '10m', taskUi
   serve(it);
   return it;
 }
+
+test('a missing class is on record in the Task, and off it when the class is back', async () => {
+  let verdict: ClassVerdict = { state: 'missing', says: 'there is no RuntimePoolClass for codex/standard' };
+  const it = controlled({ classes: { of: () => verdict, statusChange: () => undefined } });
+  it.client.put(coder);
+  it.client.put(newTask({}, { uid: uid(), creationTimestamp: at(Math.floor(Date.now() / 1000) * 1000 - 60_000) }));
+  await it.run();
+  expect(it.task()?.status).toMatchObject({
+    phase: 'Pending',
+    message: 'waits up to two minutes for its class: there is no RuntimePoolClass for codex/standard',
+    conditions: [{ type: 'ClassAvailable', status: 'False', reason: 'RuntimePoolClassMissing' }],
+  });
+  const recorded = it.task()?.status?.conditions;
+  verdict = { state: 'missing', says: 'there is still none' };
+  await it.run();
+  expect(it.task()?.status?.conditions?.[0]?.lastTransitionTime).toBe(recorded?.[0]?.lastTransitionTime);
+  verdict = boundClass;
+  await it.run();
+  expect(it.task()?.status).toMatchObject({ execution: { state: 'Queued' } });
+  expect(it.task()?.status).not.toHaveProperty('conditions');
+  expect(it.problems).toEqual([]);
+});
 
 describe('a Task from its creation to its end, with a supervisor', () => {
   test('is taken, bound and queued before anything runs', async () => {
