@@ -33,6 +33,7 @@ import type { Metrics } from './metrics.js';
 import type { PoolEffectName } from './pool/decision.js';
 import { createPoolReconciler } from './pool/reconcile.js';
 import { patchWatched } from './patch.js';
+import { PodEnds } from './pod-ends.js';
 import { Pauses } from './pauses.js';
 import { startProbes } from './probes.js';
 import { watchServedFields } from './served-fields.js';
@@ -116,8 +117,10 @@ export async function runController(
   });
   const client = createClient(notingRights(transport, rights));
   const onError = (error: unknown) => watchFailed(log, error);
+  const podEnds = new PodEnds();
   const watched = watchWorld(client, settings, {
     onChange: (name, before, after) => {
+      if (name === 'pods') podEnds.saw(before, after);
       if (name === 'classes') tokens.follow(watched.world.classes.list());
       leading?.changed({ name, before, after });
     },
@@ -189,6 +192,7 @@ export async function runController(
       client: writer,
       world: watched.world,
       fields,
+      podEnds,
       tokens,
       pauses,
       leadership,
@@ -251,6 +255,7 @@ interface LeadOptions {
   readonly client: KubeClient;
   readonly world: World;
   readonly fields: ServedFields;
+  readonly podEnds: PodEnds;
   readonly tokens: Tokens;
   readonly pauses: Pauses;
   readonly leadership: Leadership;
@@ -266,6 +271,7 @@ function lead({
   client,
   world,
   fields,
+  podEnds,
   tokens,
   pauses,
   leadership,
@@ -294,6 +300,7 @@ function lead({
   const common = {
     client,
     world,
+    endOf: (podUid: string, containerId?: string) => podEnds.of(podUid, containerId),
     classes,
     manager: controllerName,
     epoch,

@@ -32,6 +32,7 @@ interface Terminated {
   readonly exitCode?: number;
   readonly signal?: number;
   readonly containerID?: string;
+  readonly finishedAt?: string;
 }
 
 interface ContainerStatus {
@@ -71,12 +72,17 @@ export function podEndOf(pod: Manifest, containerId?: string): PodEnd | undefine
   const status = (pod['status'] ?? {}) as PodStatus;
   const ended = endedContainer(status, containerId);
   if (ended?.terminated.reason === 'OOMKilled') return outOfMemory(pod, ended);
-  return (
-    disrupted(pod, status) ??
-    failed(status) ??
-    (ended && exited(ended)) ??
-    (pod.metadata.deletionTimestamp === undefined ? undefined : { cause: 'PodDeleted', says: 'its Pod was deleted' })
-  );
+  const onPurpose = disrupted(pod, status) ?? failed(status);
+  if (onPurpose) return onPurpose;
+  const deletedAt = deletionAskedAt(pod);
+  if (ended && !(Date.parse(ended.terminated.finishedAt ?? '') >= deletedAt)) return exited(ended);
+  return Number.isNaN(deletedAt) ? undefined : { cause: 'PodDeleted', says: 'its Pod was deleted' };
+}
+
+/** Milliseconds since 1970; NaN = nobody asked for it. */
+function deletionAskedAt({ metadata }: Manifest): number {
+  const { deletionTimestamp = '', deletionGracePeriodSeconds = 0 } = metadata;
+  return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1_000;
 }
 
 interface EndedContainer {

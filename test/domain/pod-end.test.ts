@@ -129,6 +129,18 @@ const rows: readonly (readonly [string, Manifest, PodEndCause, string])[] = [
     'its container mesh exited with code 2',
   ],
   ['deleted', pod(one(runs), { deleting: true }), 'PodDeleted', 'its Pod was deleted'],
+  [
+    'deleted, and therefore stopped',
+    pod(one(terminated({ reason: 'Error', exitCode: 143, finishedAt: '2030-01-01T00:00:05Z' })), { deleting: true }),
+    'PodDeleted',
+    'its Pod was deleted',
+  ],
+  [
+    'deleted after it had exited',
+    pod(one(terminated({ reason: 'Error', exitCode: 3, finishedAt: '2029-12-31T23:59:55Z' })), { deleting: true }),
+    'ContainerExited',
+    'its container runtime exited with code 3',
+  ],
 ];
 
 describe('how a Pod came to its end', () => {

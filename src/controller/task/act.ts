@@ -106,7 +106,7 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       const task = await writeTaskStatus(options, o.task, ended(o.task, effect.ending, now), signal);
       // What its user wants is no cause for worry.
       const type = effect.ending.reason === 'Cancelled' ? 'Normal' : 'Warning';
-      tell(options, task, type, effect.ending.reason, 'Settle', effect.ending.message);
+      tell(options, task, type, effect.ending.cause ?? effect.ending.reason, 'Settle', effect.ending.message);
       return;
     }
     case 'settle-from-record':
@@ -139,14 +139,16 @@ async function settleFromRecord(work: TaskWork): Promise<void> {
   const receipt = await receiptOf(work);
   const { promptID, attempt } = o.task.status?.execution ?? {};
   const own = receipt?.taskUID === o.task.metadata.uid && receipt?.promptID === promptID && receipt?.attempt === attempt;
+  const { says, cause } = interruptionOf(o);
   const lost: Undelivered = {
     state: 'DeliveryConflict',
     reason: 'RuntimeWorkspaceLost',
-    message: `${settlingStopped}: the agent answered, but whether it left the workspace as it was is not known`,
+    cause,
+    message: `${says} its result was being settled: the agent answered, but whether it left the workspace as it was is not known`,
   };
   const status = own ? undelivered(o.task, lost, options.clock.now()) : ended(o.task, await endingOf(work), options.clock.now());
   const task = await writeTaskStatus(options, o.task, status, signal);
-  const reason = own ? 'RuntimeWorkspaceLost' : (status.execution?.reason ?? 'RuntimeLost');
+  const reason = status.conditions?.find(({ type }) => type === 'Complete')?.reason ?? 'RuntimeLost';
   tell(options, task, 'Warning', reason, 'Settle', status.message ?? '');
 }
 
@@ -160,21 +162,29 @@ async function receiptOf({ o, options, signal }: TaskWork): ReturnType<typeof re
   }
 }
 
-const settlingStopped = 'the controller stopped while the prompt was settled';
+/** Who lost an attempt that may have sent its prompt, as the beginning of a sentence, and in one word. */
+function interruptionOf({ begun, ended: instance }: TaskObservation): { readonly says: string; readonly cause: string } {
+  // Whoever leads now ends the instances of before; what ended one otherwise is the cause.
+  if (instance && instance.cause !== 'PodDeleted') return { says: `${instance.says} while`, cause: instance.cause };
+  return begun
+    ? { says: 'the controller lost its connection while', cause: 'RuntimeLost' }
+    : { says: 'the controller restarted or was upgraded while', cause: 'ControllerRestarted' };
+}
 
 async function endingOf({ o, options, signal }: TaskWork): Promise<Ending> {
   const settlement = o.leftSession === 'reachable' ? await options.askSettlement(o, signal) : undefined;
-  const sent = 'the controller lost its hold on the prompt after it may have been sent';
+  const { says, cause } = interruptionOf(o);
+  const sent = `${says} the prompt ran, or was being sent`;
   if (settlement?.outcome === 'failed')
-    return { state: 'Failed', reason: 'PromptFailed', message: `${sent}; its instance says that it failed` };
+    return { state: 'Failed', reason: 'PromptFailed', message: `${sent}; its instance says that it failed`, cause };
   const how = settlement
     ? `its instance says that it ended (${settlement.outcome}), but its answer is lost`
     : 'what came of it is not known';
   const message =
     o.task.status?.execution?.state === 'Settling'
-      ? `${settlingStopped}, and no receipt of it was left`
+      ? `${says} its result was being settled, and no receipt of it was left`
       : `${sent}; ${how}, and it is not sent again`;
-  return { state: 'OutcomeUnknown', reason: 'RuntimeLost', message };
+  return { state: 'OutcomeUnknown', reason: 'RuntimeLost', message, cause };
 }
 
 /** Whatever a queued Task waits for, it has no slot yet. A more telling reason stays. Source: workload.md §7.11, §8.5. */

@@ -8,6 +8,7 @@ import { sleep } from '../../kube/clock.js';
 import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Thawed } from '../../domain/thaw.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import { end } from './attempt-port.js';
 import type { Attempt, AttemptEnd, AttemptPort, AttemptResult } from './attempt-port.js';
 import { causeOf } from './cause.js';
@@ -111,7 +112,7 @@ async function startSession(
     if (atCapacity)
       return { ...(await queuedAgain(attempt, port, 'AtCapacity', 'its instance is at capacity')), session: 'none' };
     if (!lost.aborted) port.report(error);
-    const message = lost.aborted ? 'its instance is gone' : causeOf(error);
+    const message = port.ended()?.says ?? (lost.aborted ? 'its instance is gone' : causeOf(error));
     const forGood = error instanceof HarnessError && error.response !== undefined && !error.retryable;
     if (!lost.aborted && (forGood || lastTry)) {
       await end(attempt, port, { state: 'Failed', reason: 'RuntimeSessionStartFailed', message }, beforeSending);
@@ -187,7 +188,8 @@ async function submit(
       const answer = error instanceof HarnessError ? error : undefined;
       if (answer?.retryable !== true || answer.response?.code !== 'rate_limited') {
         port.report(error);
-        await end(attempt, port, notSubmitted(error, port.podDeleted()), ['Submitting']);
+        const instance = answer?.response ? port.ended() : await port.endReported();
+        await end(attempt, port, notSubmitted(error, instance), ['Submitting']);
         return undefined;
       }
       const message = 'its instance takes no other prompt for now';
@@ -201,13 +203,14 @@ async function submit(
   }
 }
 
-function notSubmitted(error: unknown, podDeleted: boolean): Ending {
+function notSubmitted(error: unknown, instance: PodEnd | undefined): Ending {
   const { evidence, response } = error instanceof HarnessError ? error : {};
   // A request that was sent before may have begun.
   const isRefused = response !== undefined && refusing.includes(response.code) && response.classification?.class !== 'duplicate';
   const unsent = evidence === 'zero_bytes_written' || isRefused;
-  const says = podDeleted ? `its Pod was deleted: ${causeOf(error)}` : causeOf(error);
+  const message = instance ? `${instance.says}: ${causeOf(error)}` : causeOf(error);
+  const why = instance ? { cause: instance.cause } : {};
   return unsent
-    ? { state: 'Failed', reason: 'PromptNotAccepted', message: says }
-    : { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `whether the prompt ran is not known: ${says}` };
+    ? { state: 'Failed', reason: 'PromptNotAccepted', message, ...why }
+    : { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `whether the prompt ran is not known: ${message}`, ...why };
 }

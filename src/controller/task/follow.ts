@@ -2,6 +2,7 @@ import type { TokenUsage } from '../../api/index.js';
 import { isTerminal } from '../../harness/events.js';
 import type { PromptStream } from '../../harness/client.js';
 import type { PromptEvent } from '../../harness/events.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import { afterSubmission, end, insist } from './attempt-port.js';
 import type { AttemptPort, Submitted } from './attempt-port.js';
 import type { Ending } from './decision.js';
@@ -105,11 +106,12 @@ function transcript(most: number): { readonly add: (text: string) => void; reado
 async function settleLost(attempt: Submitted, port: AttemptPort, watch: Guard, says: string): Promise<void> {
   const settlement = watch.proven ?? (attempt.lost.aborted ? undefined : await watch.settlement());
   if (attempt.signal.aborted) throw new Error('the controller is stopping');
-  const lost: Ending = { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: lossOf(attempt, port, says) };
-  await end(attempt, port, endingOf(settlement, watch.gaveUp, says) ?? lost, afterSubmission);
+  const ending = endingOf(settlement, watch.gaveUp, says) ?? lossOf(await port.endReported(), attempt, says);
+  await end(attempt, port, ending, afterSubmission);
 }
 
-function lossOf({ lost }: Submitted, port: AttemptPort, says: string): string {
-  if (port.podDeleted()) return 'its Pod was deleted while the prompt ran';
-  return lost.aborted ? 'its instance is gone while the prompt ran' : `the connection to the prompt was lost: ${says}`;
+function lossOf(instance: PodEnd | undefined, { lost }: Submitted, says: string): Ending {
+  const unknown = { state: 'OutcomeUnknown', reason: 'RuntimeLost' } as const;
+  if (instance) return { ...unknown, message: `the prompt was lost: ${instance.says}`, cause: instance.cause };
+  return { ...unknown, message: `the prompt was lost: ${lost.aborted ? 'its instance is gone' : says}` };
 }

@@ -33,6 +33,8 @@ export interface TaskMemory {
   namespaceUid: string | undefined;
   /** An attempt is under way in this process. */
   running: boolean;
+  /** One was begun in this process. */
+  begun: boolean;
   held: Held | undefined;
   refused: RefusedCreate | undefined;
   /** How many sessions of this Task one instance could not begin. */
@@ -52,6 +54,7 @@ export function createTaskMemory(): TaskMemory {
     standing: undefined,
     namespaceUid: undefined,
     running: false,
+    begun: false,
     held: undefined,
     refused: undefined,
     sessions: undefined,

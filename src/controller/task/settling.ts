@@ -1,4 +1,5 @@
 import type { TokenUsage } from '../../api/index.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import type { WorkspaceDelta } from '../../harness/deltas.js';
 import { HarnessError } from '../../harness/errors.js';
 import type { PromptEvent } from '../../harness/events.js';
@@ -39,7 +40,8 @@ export async function settle(
       return settleCompleted(attempt, port, event, { spoken, usage: tokensOf(event.payload.result.usage) ?? usage });
     case 'failed': {
       const { code, message } = event.payload;
-      const ending = { state: 'Failed', reason: 'PromptFailed', message: `${code}: ${message}` } as const;
+      const failure = { state: 'Failed', reason: 'PromptFailed', message: `${code}: ${message}` } as const;
+      const ending = code === 'process_shutdown' ? withEnd(failure, port.ended()) : failure;
       return end(attempt, port, { ...ending, usage }, afterSubmission);
     }
     case 'cancelled': {
@@ -49,11 +51,17 @@ export async function settle(
     case 'outcome_unknown': {
       const { code, message } = event.payload;
       const ending = endingOf(proven, gaveUp, `${code}: ${message}`);
-      return end(attempt, port, { ...(ending ?? unknown('RuntimeLost', `${code}: ${message}`)), usage }, afterSubmission);
+      const lost = withEnd(unknown('RuntimeLost', `${code}: ${message}`), port.ended());
+      return end(attempt, port, { ...(ending ?? lost), usage }, afterSubmission);
     }
     default:
       return end(attempt, port, unknown('MissingTerminal', 'the stream has no end'), afterSubmission);
   }
+}
+
+/** An ending with what ended the instance, which is its cause. */
+function withEnd(ending: Ending, instance: PodEnd | undefined): Ending {
+  return instance ? { ...ending, message: `${ending.message}: ${instance.says}`, cause: instance.cause } : ending;
 }
 
 /** Receipt and answer first, then the state that relies on them, then the workspace, then success. */
@@ -140,11 +148,14 @@ async function validate(attempt: Submitted, port: AttemptPort, settlement: Settl
   } catch (error) {
     if (signal.aborted) throw error;
     port.report(error);
-    const message = `the workspace could not be validated: ${port.podDeleted() ? 'its Pod was deleted before' : causeOf(error)}`;
+    const instance = port.ended();
+    const says = instance?.says ?? (lost.aborted ? 'its instance is gone' : causeOf(error));
+    const message = `the workspace could not be validated: ${says}`;
     return {
       state: 'DeliveryConflict',
       reason: lost.aborted ? 'RuntimeWorkspaceLost' : 'WorkspaceValidationFailed',
       message,
+      ...(instance ? { cause: instance.cause } : {}),
     };
   }
 

@@ -44,13 +44,13 @@ function workspaceOf(
 const phases = { Succeeded: 'Succeeded', Failed: 'Failed', Cancelled: 'Cancelled', OutcomeUnknown: 'Failed' } as const;
 
 /** The status of a Task that ended other than well. */
-export function ended(task: Task, { state, reason, message, usage }: Ending, now: number): TaskStatus {
+export function ended(task: Task, { state, reason, message, usage, cause = reason }: Ending, now: number): TaskStatus {
   const text = cut(message);
   const change = { state, outcome: state, reason, message: text, ...(usage ? { usage } : {}) };
   const status = moved(task, phases[state], change, now);
   return completed(
     { ...status, message: text, delivery: status.delivery ?? { state: 'NotRequested', outcome: 'NotRequested' } },
-    task.status?.execution?.attempt ?? 1,
+    { attempt: task.status?.execution?.attempt ?? 1, cause },
     now,
   );
 }
@@ -64,7 +64,9 @@ export function succeeded(task: Task, now: number): TaskStatus {
     outcome: 'ReadValidated',
     lastTransitionTime: timestamp(now),
   } as const;
-  return completed({ ...status, resultRef: { available: true }, delivery: delivered }, task.status?.execution?.attempt ?? 1, now);
+  const attempt = task.status?.execution?.attempt ?? 1;
+  const done = { ...status, resultRef: { available: true }, delivery: delivered };
+  return completed(done, { attempt, cause: 'TaskSucceeded' }, now);
 }
 
 /** What became of a workspace that cannot be said to be as it was. */
@@ -72,13 +74,15 @@ export interface Undelivered {
   readonly state: 'ReadOnlyWorkspaceModified' | 'DeliveryConflict';
   readonly reason?: 'WorkspaceValidationFailed' | 'RuntimeWorkspaceLost';
   readonly message: string;
+  /** What it came from, for the condition `Complete` and the event. @default the reason, else the state */
+  readonly cause?: string;
 }
 
 /** The prompt succeeded, but its workspace was not left as a reader leaves it. */
 export function undelivered(task: Task, delivery: Undelivered, now: number): TaskStatus {
   const text = cut(delivery.message);
   const status = moved(task, 'Failed', { state: 'Succeeded', outcome: 'Succeeded' }, now);
-  const { state, reason } = delivery;
+  const { state, reason, cause = reason ?? state } = delivery;
   const told = {
     ...status.delivery,
     state,
@@ -89,12 +93,16 @@ export function undelivered(task: Task, delivery: Undelivered, now: number): Tas
   };
   return completed(
     { ...status, message: text, resultRef: { available: true }, delivery: told },
-    task.status?.execution?.attempt ?? 1,
+    { attempt: task.status?.execution?.attempt ?? 1, cause },
     now,
   );
 }
 
-function completed(status: TaskStatus, attempt: number, now: number): TaskStatus {
+function completed(
+  status: TaskStatus,
+  { attempt, cause }: { readonly attempt: number; readonly cause: string },
+  now: number,
+): TaskStatus {
   const well = status.phase === 'Succeeded';
   const at = timestamp(now);
   const phase = status.phase === 'Succeeded' || status.phase === 'Cancelled' ? status.phase : 'Failed';
@@ -113,7 +121,7 @@ function completed(status: TaskStatus, attempt: number, now: number): TaskStatus
       {
         type: 'Complete',
         status: well ? 'True' : 'False',
-        reason: well ? 'TaskSucceeded' : phase === 'Cancelled' ? 'TaskCancelled' : 'TaskFailed',
+        reason: cause === 'Cancelled' ? 'TaskCancelled' : cause,
         message: status.message ?? 'the agent answered',
         lastTransitionTime: at,
       },

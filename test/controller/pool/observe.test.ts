@@ -67,7 +67,12 @@ function worldOf(many: number) {
   return { world: Object.fromEntries(watched) as unknown as World, visited: () => visited };
 }
 
-const common = { classes: { of: () => readyClass, statusChange: () => undefined }, runtimeNamespace: 'orka-runtimes', epoch: 1 };
+const common = {
+  classes: { of: () => readyClass, statusChange: () => undefined },
+  runtimeNamespace: 'orka-runtimes',
+  endOf: () => undefined,
+  epoch: 1,
+};
 
 async function looksAtOneOf(many: number): Promise<readonly number[]> {
   const { world, visited } = worldOf(many);

@@ -130,6 +130,7 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     epoch,
     clock: systemClock,
     runtimeNamespace: 'orka-runtimes',
+    endOf: () => (client.at('Pod', 'pod') ? undefined : { cause: 'PodDeleted', says: 'its Pod was deleted' }),
     record: (event) => {
       events.push(event);
       unfit.push(...unfitMessages(event));
@@ -436,7 +437,7 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     await it.reconciler.idle();
     expect(it.task()?.status).toMatchObject({
       phase: 'Failed',
-      message: 'its Pod was deleted while the prompt ran',
+      message: 'the prompt was lost: its Pod was deleted',
       execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' },
     });
     await eventuallyAnswers(async () => {
@@ -523,6 +524,7 @@ describe('an attempt that fails after its session began', () => {
         classes: { of: () => boundClass, statusChange: () => undefined },
         hosting,
         runtimeNamespace: 'orka-runtimes',
+        endOf: () => undefined,
         epoch,
         ledSince: 0,
         standingOf: () => undefined,
@@ -772,7 +774,7 @@ describe('a controller that starts', () => {
         execution: { state: 'Succeeded', outcome: 'Succeeded' },
         delivery: { state: 'DeliveryConflict', reason: 'RuntimeWorkspaceLost' },
       });
-      expect([it.events.map(({ reason }) => reason), it.problems]).toEqual([['RuntimeWorkspaceLost'], []]);
+      expect([it.events.map(({ reason }) => reason), it.problems]).toEqual([['ControllerRestarted'], []]);
     },
   );
 
@@ -785,10 +787,13 @@ describe('a controller that starts', () => {
     for (let i = 0; i < 100 && first.task()?.status?.phase === 'Running'; i++) await restarted.run();
     const settledTask = first.task()?.status;
     expect(settledTask).toMatchObject({ phase: 'Failed', execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' } });
-    expect(settledTask?.message).toContain('its instance says that it ended (cancelled), but its answer is lost');
+    expect(settledTask?.message).toBe(
+      'the controller restarted or was upgraded while the prompt ran, or was being sent; its instance says that it ended (cancelled), but its answer is lost, and it is not sent again',
+    );
+    expect(settledTask?.conditions).toMatchObject([{ type: 'Complete', status: 'False', reason: 'ControllerRestarted' }]);
     expect(settledTask?.execution?.runtimeSessionCleanupDigest).toMatch(/^sha256:/);
     expect((await status()).sessions ?? []).toEqual([]);
-    expect([restarted.events.map(({ reason }) => reason), first.problems]).toEqual([['RuntimeLost'], []]);
+    expect([restarted.events.map(({ reason }) => reason), first.problems]).toEqual([['ControllerRestarted'], []]);
   });
 
   test('that is deleted ends though its answer may not be read: the Role of its namespace went first', async () => {
