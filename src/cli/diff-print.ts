@@ -3,6 +3,7 @@ import type { Comparison } from '../kube/compare.js';
 import type { ManagedFields } from '../kube/managed-fields.js';
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
+import { counted } from '../lib/text.js';
 import { toYaml } from '../render/yaml.js';
 import { lineDiff, shortened } from './line-diff.js';
 
@@ -127,7 +128,7 @@ export function printSummary({ objects, counts, drift }: DiffResult): void {
   const foreign = objects.filter(({ others }) => others.some(unexpected)).length;
   const more = foreign === 0 ? [] : [`${foreign} with fields of managers that are not expected`];
   const verdict = counts.error > 0 ? 'not all could be compared' : drift ? 'drift' : 'no drift';
-  process.stderr.write(`${objects.length} objects: ${[...told, ...more].join(', ') || 'none'}; ${verdict}\n`);
+  process.stderr.write(`${counted(objects.length, 'object')}: ${[...told, ...more].join(', ') || 'none'}; ${verdict}\n`);
 }
 
 function listed(fields: readonly string[]): string {

@@ -4,6 +4,7 @@ import { admit } from '../domain/admission/admit.js';
 import { assess } from '../domain/admission/assess.js';
 import type { Hosting } from '../domain/admission/rule.js';
 import { available } from '../domain/available.js';
+import { missingClass } from '../domain/missing-class.js';
 import { nameOf, selectableResourceClass } from '../domain/plan.js';
 import { withoutEffect } from '../domain/without-effect.js';
 import { describeFinding } from '../lib/errors.js';
@@ -62,7 +63,13 @@ export function plan(options: PlanOptions): void {
   const agent = found && withUid(found, live.agentUid, Number(live.agentGeneration));
   const hosting = hostingOf(options, platform);
   const chosen = agent && chooseClass(agent, options, platform);
-  const input = { task, agent, poolClass: chosen?.compiled.spec, ...systemPromptOf(agent, documents) };
+  const input = {
+    task,
+    agent,
+    poolClass: chosen?.compiled.spec,
+    classMissing: classMissing(agent, options, platform),
+    ...systemPromptOf(agent, documents),
+  };
   const outcome = assess({ ...input, hosting });
   const inTheWay = [
     platformObstacle(task.metadata.namespace ?? '', platform, options.platform),
@@ -182,6 +189,14 @@ function chooseClass(agent: Agent, options: PlanOptions, platform: Platform | un
   const compiled = compile(spec);
   const digest = classDigest(compiled);
   return { name: metadata.name, compiled, digest, approved: spec.approvedDigests.includes(digest) };
+}
+
+/** Names what there is to choose from. */
+function classMissing(agent: Agent | undefined, options: PlanOptions, platform: Platform | undefined): string {
+  const given = options.class === undefined ? undefined : readClass(options.class);
+  const all = given ? [{ name: given.metadata.name, spec: given.spec }] : (platform?.classes ?? []);
+  const names = all.map(({ name, spec: { providerKind, resourceClass } }) => ({ name, providerKind, resourceClass }));
+  return missingClass(agent?.spec.runtime?.type ?? 'a runtime', names);
 }
 
 function systemPromptOf(agent: Agent | undefined, { configMaps }: PlanDocuments): { readonly systemPromptText?: string } {

@@ -1,6 +1,7 @@
 import type { Manifest, ProviderKind, RuntimePool, RuntimePoolClass, RuntimePoolClassStatus } from '../api/index.js';
 import type { Digest } from '../domain/digests.js';
 import { annotationKeys } from '../domain/labels.js';
+import { missingClass } from '../domain/missing-class.js';
 import { selectableResourceClass } from '../domain/plan.js';
 import type { JsonObject } from '../lib/json.js';
 import { equalJson } from '../lib/json.js';
@@ -86,8 +87,13 @@ export function createClasses(list: () => readonly Manifest[], readable: () => b
     of: (kind) => {
       const found = all().find(({ spec }) => spec.providerKind === kind && spec.resourceClass === selectableResourceClass);
       if (found) return verdictOf(found);
+      const names = all().map(({ metadata: { name }, spec: { providerKind, resourceClass } }) => ({
+        name,
+        providerKind,
+        resourceClass,
+      }));
       return readable()
-        ? { state: 'missing', says: `there is no RuntimePoolClass for ${kind}/${selectableResourceClass}` }
+        ? { state: 'missing', says: missingClass(kind, names) }
         : { state: 'unreadable', says: 'the controller may not list RuntimePoolClasses' };
     },
     statusChange: (name, now) => {

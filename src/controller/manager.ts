@@ -31,6 +31,7 @@ import { createMetrics } from './metrics.js';
 import type { Metrics } from './metrics.js';
 import type { PoolEffectName } from './pool/decision.js';
 import { createPoolReconciler } from './pool/reconcile.js';
+import { PodEnds } from './pod-ends.js';
 import { Pauses } from './pauses.js';
 import { startProbes } from './probes.js';
 import { watchServedFields } from './served-fields.js';
@@ -115,8 +116,10 @@ export async function runController(
   });
   const client = createClient(notingRights(transport, rights));
   const onError = (error: unknown) => watchFailed(log, error);
+  const podEnds = new PodEnds();
   const watched = watchWorld(client, settings, {
     onChange: (name, before, after) => {
+      if (name === 'pods') podEnds.saw(before, after);
       if (name === 'classes') tokens.follow(watched.world.classes.list());
       leading?.changed({ name, before, after });
     },
@@ -191,6 +194,7 @@ export async function runController(
       client: writer,
       world: watched.world,
       fields,
+      podEnds,
       tokens,
       pauses,
       leadership,
@@ -261,6 +265,7 @@ interface LeadOptions {
   readonly client: KubeClient;
   readonly world: World;
   readonly fields: ServedFields;
+  readonly podEnds: PodEnds;
   readonly tokens: Tokens;
   readonly pauses: Pauses;
   readonly leadership: Leadership;
@@ -276,6 +281,7 @@ function lead({
   client,
   world,
   fields,
+  podEnds,
   tokens,
   pauses,
   leadership,
@@ -304,6 +310,7 @@ function lead({
   const common = {
     client,
     world,
+    endOf: (podUid: string, containerId?: string) => podEnds.of(podUid, containerId),
     classes,
     manager: controllerName,
     epoch,

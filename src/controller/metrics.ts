@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { admissionStates, poolLifecycles, providerKinds } from '../api/runtime-pool.js';
 import type { PoolLifecycle, ProviderKind, RuntimePool } from '../api/runtime-pool.js';
 import type { TokenUsage } from '../api/task.js';
+import { podEndCauses } from '../domain/pod-end.js';
 import { poolEffects, recycleCauses } from './pool/decision.js';
 import type { PoolSignals } from './pool/reconcile.js';
 import type { Right } from '../kube/rights.js';
@@ -248,11 +249,17 @@ function poolLifeMetrics(registers: Registry[]): Pick<Metrics, 'poolEffect' | 'p
     'effect',
     poolEffects,
   );
-  const ended = counter('sandboxes_ended_total', 'Sandboxes that were ended, by cause.', 'cause', [
+  const ended = counter('sandboxes_ended_total', 'Sandboxes and Deployments that were ended, by cause.', 'cause', [
     'planned',
     'unproven',
     ...recycleCauses,
   ]);
+  const lost = counter(
+    'instances_lost_total',
+    'Instances whose Pod or container ended before the controller ended them, by cause.',
+    'cause',
+    podEndCauses,
+  );
   const attested = counter('attestations_total', 'Comparisons of a sandbox with what was rendered, by result.', 'result', [
     'whole',
     'differs',
@@ -272,7 +279,9 @@ function poolLifeMetrics(registers: Registry[]): Pick<Metrics, 'poolEffect' | 'p
       if (phase === 'conflicted') conflicted(effect.do);
       if (phase !== 'performed') return;
       performed(effect.do);
-      if (effect.do === 'delete-claim') ended(effect.cause);
+      if (effect.do !== 'delete-claim' && effect.do !== 'stop-workload') return;
+      ended(effect.cause);
+      if (effect.by !== undefined) lost(effect.by);
     },
     poolAttested: attested,
     poolMoved: (lifecycle, took) => {

@@ -12,8 +12,10 @@ export interface Finding {
   readonly foundKind?: string;
   /** What may stand there, or what to do instead. */
   readonly allowed?: string;
-  /** Somebody else's words about it, as they are: the API server's. */
+  /** What is wrong, where that is no value of a field; or somebody else's words about it, as they are: the API server's. */
   readonly says?: string;
+  /** Who has to do what, if that is not the author of the object. */
+  readonly remedy?: string;
 }
 
 const longest = 200;
@@ -29,12 +31,13 @@ function quote(found: unknown): string {
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
 
-/** The one text of a finding: `<at>: <field>: <says>: found <found>, allowed: <allowed>`. */
-export function describeFinding({ at, field, allowed, says, foundKind, ...rest }: Finding): string {
+/** The one text of a finding: `<at>: <field>: <says>: found <found>, allowed: <allowed>; <remedy>`. */
+export function describeFinding({ at, field, allowed, says, foundKind, remedy, ...rest }: Finding): string {
   const parts = [at, ...(field ? [field] : []), ...(says ? [cutBytes(says, longestSaying, '…')] : [])];
   const found = foundKind ?? ('found' in rest ? quote(rest.found) : undefined);
   const told = [...(found === undefined ? [] : [`found ${found}`]), ...(allowed ? [`allowed: ${allowed}`] : [])];
-  return [...parts, told.join(', ')].filter((part) => part !== '').join(': ');
+  const text = [...parts, told.join(', ')].filter((part) => part !== '').join(': ');
+  return remedy === undefined ? text : `${text}; ${remedy}`;
 }
 
 /** Base of every error that we throw on purpose. `code` is stable and made for `switch`; the text is for people. */

@@ -44,3 +44,8 @@ export function utf8Text(bytes: Uint8Array): string | { readonly badByte: number
     at += length;
   }
 }
+
+/** A number and its noun: `1 file`, `2 files`. @param plural of nouns that do not only add an s */
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}

@@ -18,6 +18,9 @@ const failures: ReadonlyMap<string, string> = new Map([
   ['refusal', 'refusal'],
 ]);
 
+/** What a user does about a prompt that needs more turns. */
+export const raiseMaxTurns = 'raise spec.agentRuntime.maxTurns of the Task or spec.runtime.defaultMaxTurns of the Agent';
+
 const nothingSaid = 'Prompt completed without textual output.';
 
 /**
@@ -44,8 +47,12 @@ export function endOfAnswer(
     return failed('unknown_stop_reason', 'the agent stopped for a reason that this protocol does not know');
   return {
     type: 'failed',
-    payload: { stopReason: stopReason as string, code: known, message: 'the agent stopped early', retryable: false },
+    payload: { stopReason: stopReason as string, code: known, message: earlyEnd(known), retryable: false },
   };
+}
+
+function earlyEnd(code: string): string {
+  return code === 'turn_limit' ? `the agent stopped at its limit of turns; ${raiseMaxTurns}` : 'the agent stopped early';
 }
 
 /** Tokens that a prompt cost, as its answer reports them. */

@@ -8,7 +8,7 @@ import type { Update } from '../harness/events.js';
 import { digestOfSettlement } from '../harness/prompts.js';
 import type { CancelReason, ContentBlock, Lease, StartPromptRequest } from '../harness/prompts.js';
 import { acpVersion } from '../harness/protocol.js';
-import { fitBytes } from '../lib/text.js';
+import { counted, fitBytes } from '../lib/text.js';
 import { AcpError, within } from './acp.js';
 import type { Agent } from './agent.js';
 import { AnswerText } from './answer-text.js';
@@ -16,7 +16,17 @@ import { deferred } from './deferred.js';
 import { EventWriter } from './event-writer.js';
 import { cancelledPermission, permissionAnswer } from './permissions.js';
 import { killAll, terminate } from './processes.js';
-import { cancelled, endOfAnswer, endOfError, failed, outcomeUnknown, settlementOf, tooLarge, usageOf } from './prompt-end.js';
+import {
+  cancelled,
+  endOfAnswer,
+  endOfError,
+  failed,
+  outcomeUnknown,
+  raiseMaxTurns,
+  settlementOf,
+  tooLarge,
+  usageOf,
+} from './prompt-end.js';
 import type { TerminalBody } from './prompt-end.js';
 import type { ProxyRoute } from './provider-proxy.js';
 import { Refusal } from './refusal.js';
@@ -240,7 +250,8 @@ export async function startPrompt(session: Session, request: StartPromptRequest,
   session.prompt = run;
   session.journal.put(metadata, 'recorded');
   route.enable(() => {
-    fail('turn_limit', `more than ${session.configuration.maxTurns} calls of the model`);
+    const { maxTurns } = session.configuration;
+    fail('turn_limit', `more than ${counted(maxTurns, 'call')} of the model, as many as maxTurns allows; ${raiseMaxTurns}`);
   }, onRetry);
   const { written, answer } = agent.prompt(content, {
     update: onUpdate,

@@ -87,7 +87,9 @@ describe('the Task and Agent of the deploy guide', () => {
   test('are told of what the committed platform would say today, in every form of output', () => {
     for (const form of ['summary', 'json', 'yaml']) {
       const { stdout } = planned(smoke, '-o', form);
-      expect(stdout).toMatch(/with the switches of platform.yaml the Task would be refused today: .*--agent-sandbox-enabled/);
+      expect(stdout).toMatch(
+        /with the switches of platform.yaml the Task would be refused today: .*controller\.gates\.agentSandbox: true/,
+      );
     }
     expect(json(smoke).notes).toHaveLength(1);
     expect(planned(smoke, '-o', 'yaml').stdout).toMatch(/^# note: .*\napiVersion: /);
@@ -165,7 +167,7 @@ describe('the verdict is of the installed controller:', () => {
     expect({ code, said, message: status.message }).toEqual({
       code: 1,
       said: 'refused',
-      message: expect.stringContaining('--agent-sandbox-enabled'),
+      message: expect.stringContaining('controller.gates.agentSandbox: true'),
     });
     expect(notes).toContainEqual(expect.stringContaining('--assume-enabled'));
   });
@@ -272,7 +274,7 @@ describe('a refused Task', () => {
   test('is refused by a switch that is off, by name', () => {
     const { code, stdout } = planned(smoke, '--acp-workspace-dispatch-enabled=false');
     expect(code).toBe(1);
-    expect(stdout).toContain('--acp-workspace-dispatch-enabled');
+    expect(stdout).toContain('controller.gates.workspaceDispatch: true');
   });
 
   test.each([

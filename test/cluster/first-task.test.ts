@@ -79,7 +79,7 @@ describe('with both switches off, as a platform file has them', () => {
   });
 
   test('it is told which switch the operator would have to set', () => {
-    expect(refused.status?.message).toContain('--agent-sandbox-enabled');
+    expect(refused.status?.message).toContain('controller.gates.agentSandbox: true');
     expect(refused.status?.executionWorkspace?.message).toBe(refused.status?.message);
   });
 

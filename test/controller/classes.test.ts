@@ -60,7 +60,14 @@ test('a class that does not compile is invalid, and says why', () => {
 test('a provider kind without a class names the missing pair', () => {
   expect(createClasses(() => []).of('claude')).toEqual({
     state: 'missing',
-    says: 'there is no RuntimePoolClass for claude/standard',
+    says: 'there is no RuntimePoolClass for claude/standard, and no other class either',
+  });
+});
+
+test('a class that is missing is reported with the classes that exist', () => {
+  const large = { ...stored('codex'), metadata: { ...stored('codex').metadata, name: 'large' } };
+  expect(createClasses(() => [large]).of('claude')).toMatchObject({
+    says: 'there is no RuntimePoolClass for claude/standard; classes that exist: large (codex/standard)',
   });
 });
 

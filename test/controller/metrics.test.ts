@@ -109,6 +109,19 @@ describe('the life of pools', () => {
     });
   });
 
+  test('an instance that was lost is counted by what ended it, also where a Deployment kept it', async () => {
+    const metrics = own();
+    const effect = { claim, cause: 'restarted', because: 'it was started again', by: 'OOMKilled' } as const;
+    metrics.poolEffect({ do: 'delete-claim', ...effect }, 'performed');
+    metrics.poolEffect({ do: 'stop-workload', ...effect }, 'performed');
+    expect(await counted(metrics, 'instances_lost_total')).toEqual({
+      'orka_workspaces_pool_instances_lost_total{cause="OOMKilled"}': 2,
+    });
+    expect(await counted(metrics, 'sandboxes_ended_total')).toEqual({
+      'orka_workspaces_pool_sandboxes_ended_total{cause="restarted"}': 2,
+    });
+  });
+
   test('a comparison is counted by its result', async () => {
     const metrics = own();
     metrics.poolAttested('differs');

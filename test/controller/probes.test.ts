@@ -75,9 +75,7 @@ test('a port that is in use is an error with the flag and the port', async () =>
   const { port } = await start();
   const second = startProbes({ port, ready: () => true, metrics: createMetrics({ ofProcess: false }) });
   await expect(second).rejects.toThrow(ProbesError);
-  await expect(second).rejects.toThrow(
-    `controller: --probe-port: address already in use: found ${port}, allowed: a free port`,
-  );
+  await expect(second).rejects.toThrow(`controller: --probe-port: address already in use: found ${port}, allowed: a free port`);
 });
 
 test('closing ends a connection that is in use, and may be done twice', async () => {

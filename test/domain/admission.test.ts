@@ -1,9 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Agent, ExecutionWorkspaceStatus, Task } from '../../src/api/index.js';
 import { admit } from '../../src/domain/admission/admit.js';
+import { assess } from '../../src/domain/admission/assess.js';
 import { refusedStatus } from '../../src/domain/admission/project.js';
 import type { Hosting } from '../../src/domain/admission/rule.js';
 import { available } from '../../src/domain/available.js';
+import { missingClass } from '../../src/domain/missing-class.js';
+import { describeFinding } from '../../src/lib/errors.js';
 import { resolveBinding, sessionUidProblem } from '../../src/domain/binding.js';
 import { agent, task } from '../support/objects.js';
 import { readVectors } from '../support/vectors.js';
@@ -78,8 +81,9 @@ describe('the gates', () => {
       expect(refusal.finding).toMatchObject({
         at: expect.stringMatching(/^(Task|Agent) /),
         field: expect.any(String),
-        allowed: expect.any(String),
       });
+      // Whose move it is: the author's, who is told what is allowed, or the operator's.
+      expect(refusal.finding.allowed ?? refusal.finding.remedy).toEqual(expect.any(String));
     },
   );
 
@@ -201,12 +205,69 @@ describe('what this version does not run is refused by name', () => {
   });
 
   test('no refusal advises a switch that does not exist', () => {
-    const switches = ['--agent-sandbox-enabled', '--acp-workspace-dispatch-enabled'];
-    for (const { input } of vectors) {
-      const refusal = admit({ task: input.task, agent: input.agent ?? undefined, hosting: open });
-      const named = refusal?.finding.allowed?.match(/--[a-z-]+/g) ?? [];
-      expect(named.filter((name) => !switches.includes(name))).toEqual([]);
+    const gates = ['controller.gates.agentSandbox', 'controller.gates.workspaceDispatch'];
+    for (const { input, name } of vectors) {
+      for (const hosting of [open, { ...open, agentSandboxEnabled: false }, { ...open, workspaceDispatchEnabled: false }]) {
+        const refusal = admit({ task: input.task, agent: input.agent ?? undefined, hosting });
+        const text = refusal ? describeFinding(refusal.finding) : '';
+        const named = [...text.matchAll(/--[a-z]+[a-z-]*|controller\.gates\.[A-Za-z]+/g)].map(([one]) => one);
+        expect([name, named.filter((one) => !gates.includes(one))]).toEqual([name, []]);
+      }
     }
+  });
+});
+
+describe('a refusal says who has to do what, with the key of platform.yaml', () => {
+  const text = (refusal: ReturnType<typeof admit>) => (refusal ? describeFinding(refusal.finding) : 'admitted');
+  const operator = (key: string) => `the operator of the platform sets ${key} in platform.yaml and applies it`;
+
+  test.each([
+    ['agentSandboxEnabled', 'provider: sandboxes of agent-sandbox', 'controller.gates.agentSandbox: true'],
+    ['workspaceDispatchEnabled', 'enabled: workspaces', 'controller.gates.workspaceDispatch: true'],
+  ])('a switch that is off: %s', (name, what, key) => {
+    expect(text(refused({}, { [name]: false }))).toBe(
+      `Task team-a/t1: spec.execution.workspace.${what} are switched off in this installation; ${operator(key)}`,
+    );
+  });
+
+  test.each<[string, Partial<Task['spec']>, string]>([
+    ['an image', { image: 'alpine' }, 'classes.<name>.runtime.image'],
+    ['resources', { resources: { limits: { cpu: '1' } } }, 'classes.<name>.pod.resources'],
+    ['a node selector', { execution: { nodeSelector: { disk: 'ssd' } } }, 'classes.<name>.pod '],
+    ['a credential', { secretRef: { name: 'key' } }, 'classes.<name>.providerProxy'],
+  ])('what belongs to the class: %s', (_, spec, key) => {
+    const says = text(refused(spec));
+    expect(says).toContain(key);
+    expect(says).toContain('which the operator sets');
+  });
+
+  test('a class that is missing: the message names the classes that exist', () => {
+    const classes = [
+      { name: 'claude-large', providerKind: 'claude', resourceClass: 'standard' },
+      { name: 'codex-small', providerKind: 'codex', resourceClass: 'small' },
+    ];
+    const outcome = assess({ task: task(), agent: agent(), hosting: open, classMissing: missingClass('codex', classes) });
+    expect('refusal' in outcome && describeFinding(outcome.refusal.finding)).toBe(
+      'Task team-a/t1: RuntimePoolClass: there is no RuntimePoolClass for codex/standard; classes that exist: ' +
+        'claude-large (claude/standard), codex-small (codex/small); the operator of the platform adds the class under ' +
+        'classes in platform.yaml and applies it, or the Agent names another runtime in spec.runtime.type',
+    );
+  });
+
+  test.each([
+    [undefined, 'there is no RuntimePoolClass for codex/standard'],
+    [[], 'there is no RuntimePoolClass for codex/standard, and no other class either'],
+  ])('of classes that are not known, or not there, nothing is made up', (known, says) => {
+    expect(missingClass('codex', known)).toBe(says);
+  });
+
+  test('only ten of many classes are named', () => {
+    const many = Array.from({ length: 30 }, (_, index) => ({
+      name: `c${String(index).padStart(2, '0')}`,
+      providerKind: 'codex',
+      resourceClass: 'small',
+    }));
+    expect(missingClass('codex', many)).toMatch(/c09 \(codex\/small\) and 20 more$/);
   });
 });
 

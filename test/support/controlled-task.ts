@@ -154,6 +154,8 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     epoch,
     ledSince: created,
     running: false,
+    begun: false,
+    ended: undefined,
     lost: false,
     held: undefined,
     refused: undefined,

@@ -51,13 +51,10 @@ export function broken(
 ): HarnessError {
   const { kind = 'transport', status = 0, code, retryable = false, classification } = more;
   const response = code && ({ protocol: 'orka.harness.v2', code, message: 'm', retryable, classification } as const);
-  return new HarnessError(kind, {
-    at: 'PUT /v2/x',
-    says: 'connect ECONNREFUSED 10.1.2.3:8080',
-    evidence,
-    status,
-    ...(response ? { response } : {}),
-  });
+  const says = 'connect ECONNREFUSED 10.1.2.3:8080';
+  const cause = Object.assign(new Error(says), { code: 'ECONNREFUSED' });
+  const where = { at: 'PUT /v2/x', says, evidence, status, ...(response ? { response } : {}) };
+  return new HarnessError(kind, where, { cause });
 }
 
 /** What a client throws for a refusal. */

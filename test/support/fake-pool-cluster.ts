@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Manifest, RuntimePool, RuntimePoolClassSpec } from '../../src/api/index.js';
 import { createClasses } from '../../src/controller/classes.js';
+import { PodEnds } from '../../src/controller/pod-ends.js';
 import { createPoolReconciler } from '../../src/controller/pool/reconcile.js';
 import type { PoolReconciler, PoolSignals } from '../../src/controller/pool/reconcile.js';
 import { watchedKinds } from '../../src/controller/world.js';
@@ -131,6 +132,7 @@ export async function fakePoolCluster(
       return () => clearTimeout(timer);
     },
   };
+  const podEnds = new PodEnds();
   const supervisor: FakeSupervisor = {
     seeds: [],
     deliveries: [],
@@ -154,10 +156,12 @@ export async function fakePoolCluster(
     };
     const stored = { ...object, metadata } as unknown as Manifest;
     objects.set(keyOf(object.kind, object.metadata.name), stored);
+    if (object.kind === 'Pod') podEnds.saw(before, stored);
     return stored;
   }
 
   function remove(kind: string, name: string): void {
+    if (kind === 'Pod') podEnds.saw(objects.get(keyOf(kind, name)), undefined);
     objects.delete(keyOf(kind, name));
   }
 
@@ -412,6 +416,7 @@ export async function fakePoolCluster(
         statusManager: 'status',
         controllerNamespace: 'orka-system',
         runtimeNamespace: 'orka-runtimes',
+        endOf: (podUid, containerId) => podEnds.of(podUid, containerId),
         tokenVersion: (name) => objects.get(keyOf('Secret', name))?.metadata.resourceVersion,
         epoch,
         clock,

@@ -287,6 +287,7 @@ export function observed(stage: Stage, ...changes: readonly Change[]): PoolObser
       : undefined,
     sandbox: reached('materialized') ? sandbox : undefined,
     pods: reached('materialized') ? [pod] : [],
+    ended: undefined,
     cordonedNode: undefined,
     orphans: [],
     unguarded: [],

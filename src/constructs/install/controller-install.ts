@@ -2,7 +2,7 @@ import { Construct } from 'constructs';
 import { crd, kinds } from '../../api/index.js';
 import type { RuntimePoolClassSpec } from '../../api/index.js';
 import { annotationKeys, controllerRole } from '../../domain/labels.js';
-import { argumentsOf, defaultOf, settingsOf } from '../../domain/settings.js';
+import { argumentsOf, settingsOf } from '../../domain/settings.js';
 import type { InstallationSettings } from '../../domain/settings.js';
 import { NetworkPolicy } from '../network-policy.js';
 import type { NetworkPolicyEgressRule } from '../network-policy.js';

@@ -1,4 +1,5 @@
 import type { ActiveInstance, AdmissionState, Condition, Manifest, PoolLifecycle, RuntimePool } from '../../api/index.js';
+import type { PodEndCause } from '../../domain/pod-end.js';
 import type { PodView } from './observation.js';
 
 export const poolConditions = ['AdmissionReady', 'PodSecurityReady', 'QuotaReady', 'SchedulingReady', 'RolloutReady'] as const;
@@ -77,6 +78,8 @@ export type PoolEffect =
       readonly claim: Manifest;
       readonly cause: EndCause;
       readonly because: string;
+      /** What ended the Pod, or its container, before. */
+      readonly by?: PodEndCause;
     }
   /** Makes the Deployment ask for its Pod. */
   | {
@@ -89,6 +92,8 @@ export type PoolEffect =
       readonly claim: Manifest;
       readonly cause: EndCause;
       readonly because: string;
+      /** What ended the Pod, or its container, before. */
+      readonly by?: PodEndCause;
     }
   | { readonly do: 'attest'; readonly pod: PodView }
   | { readonly do: 'bind-instance'; readonly authSecretUid: string; readonly podUid: string }

@@ -8,7 +8,7 @@ import type { EndCause, PoolDecision, RecycleCause, StatusIntent } from './decis
 import { isUndemanded } from './demand.js';
 import { degraded, drainTimedOut, draining, quiescent, reasoned, stopped, stopping } from './intents.js';
 import type { PodView, PoolObservation } from './observation.js';
-import { endOf, goneSoon, recycled, startedAgain } from './recycle.js';
+import { endOf, goneSoon, recycled, startedAgain, withEnd } from './recycle.js';
 import { coldStartTimeout, firstOf, heldReservations, isUnwanted, sameContainer, whatOf } from './rule.js';
 import type { PoolRule } from './rule.js';
 
@@ -132,7 +132,7 @@ const neverAdmitted =
   };
 
 /** The Pod that had the sessions is gone, and with it whatever could be drained. */
-const instanceLost: PoolRule = (o) => (instanceOf(o) ? undefined : ended(o, 'planned', 'the instance is gone'));
+const instanceLost: PoolRule = (o) => (instanceOf(o) ? undefined : ended(o, 'planned', withEnd(o, 'the instance is gone')));
 
 /** What its boot before had is gone as well, and nobody can say that it was quiet. */
 const restartedInPlace: PoolRule = (o) => {

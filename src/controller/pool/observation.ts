@@ -1,5 +1,6 @@
 import type { Manifest, RuntimePool } from '../../api/index.js';
 import type { DeployedIdentity } from '../../domain/deployed.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import type { Family } from '../../domain/plan.js';
 import type { Finding } from '../../lib/errors.js';
 import type { Capabilities, Status } from '../../harness/introspection.js';
@@ -43,6 +44,8 @@ export interface PoolObservation {
   readonly sandbox: Manifest | undefined;
   /** All Pods of this pool that are there, finished and dying ones included. */
   readonly pods: readonly PodView[];
+  /** How the instance came to its end, if it did: of the recorded one, else of the Pod that was to become one. */
+  readonly ended: PodEnd | undefined;
   /** Cordoned node that a Pod of this pool runs on and has to leave. */
   readonly cordonedNode: string | undefined;
   /** Sandbox and Pods of this pool that no owner holds: an orphaning deletion left them, or someone made them. */

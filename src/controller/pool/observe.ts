@@ -18,6 +18,7 @@ import { instantiate } from '../../render/instantiate.js';
 import type { RenderedPool } from '../../render/instantiate.js';
 import { classDigestOf, isMadeFrom } from '../classes.js';
 import type { Classes } from '../classes.js';
+import type { PodEnds } from '../pod-ends.js';
 import { childKinds, poolLabelsOf, providerKinds, watchedKinds } from '../world.js';
 import type { Watched, WatchedName, World } from '../world.js';
 import { chainDiffers } from './chain.js';
@@ -51,6 +52,8 @@ export interface ObserverOptions {
   readonly tokenVersion: (name: string) => string | undefined;
   /** Fields of the provider's objects that a class needs and the installed provider does not serve. */
   readonly fieldGapsOf: (compiled: CompiledPool) => readonly string[];
+  /** How a Pod, or the supervisor in that container of it, came to its end. */
+  readonly endOf: PodEnds['of'];
 }
 
 /** Puts together what is known of a pool; reads nothing from the server. `undefined` = there is no such pool. */
@@ -123,6 +126,7 @@ export function observePool(options: ObserverOptions, key: string, memory: PoolM
         : claim && claimView(claim, own(claim), warmPoolName, memory),
     sandbox,
     pods,
+    ended: endedInstance(pool, pods, memory, options.endOf),
     cordonedNode: pods.find((one) => isOnCordonedNode(one, world))?.node,
     orphans: family === 'plain' ? outlived(deployment, pods, own) : orphansOf(sandbox, pods, labels.poolUid, own),
     unguarded: policyNames(base).filter((name) => !world.policies.get(at(name))),
@@ -167,6 +171,16 @@ function unreadableKinds(world: World, family: Family): readonly string[] {
 function kindOf({ metadata, spec }: RuntimePool): Pick<PoolObservation, 'family' | 'ofOneTask'> {
   const family = spec.executionWorkspace ? 'workspace' : 'plain';
   return { family, ofOneTask: family === 'workspace' && !belongsToSession(metadata.name) };
+}
+
+/** The end of a container counts only if that container was the one that was seeded or asked. */
+function endedInstance(pool: RuntimePool, pods: readonly PodView[], { seeded, probe }: PoolMemory, endOf: PodEnds['of']) {
+  const bound = recordedState(pool).instance;
+  const boundUid = bound === 'unreadable' ? undefined : bound?.workloadUID;
+  const uid = pool.status?.activeInstance?.podUID ?? boundUid ?? pods[0]?.uid;
+  if (uid === undefined) return undefined;
+  const known = [seeded, probe].find((one) => one?.podUid === uid && one.containerId !== undefined);
+  return endOf(uid, known?.containerId);
 }
 
 function isOnCordonedNode({ node, deleting, finished, toleratesCordon }: PodView, { cordonedNodes }: World): boolean {

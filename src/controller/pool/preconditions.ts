@@ -28,7 +28,8 @@ export const classUnusable: PoolRule = (o, now) => {
 /** Nothing new is begun; an instance that serves is left as it is. */
 export const switchedOff: PoolRule = (o) => {
   if (o.enabled) return undefined;
-  const message = 'the provider is switched off (--agent-sandbox-enabled)';
+  const message =
+    'the provider is switched off: the operator of the platform sets controller.gates.agentSandbox: true in platform.yaml and applies it';
   const { lifecycle, activeInstance } = o.pool.status ?? {};
   const stays = activeInstance && lifecycle && o.claim && !o.claim.deleting && candidate(o)?.ready;
   return { status: stays ? heldBack(lifecycle, message) : degraded(message) };

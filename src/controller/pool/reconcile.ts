@@ -1,6 +1,7 @@
 import type { Manifest, PoolLifecycle, RuntimePool } from '../../api/index.js';
 import { patchWatched } from '../patch.js';
 import type { Classes } from '../classes.js';
+import type { PodEnds } from '../pod-ends.js';
 import { KubeError } from '../../kube/errors.js';
 import type { KubeEvent } from '../../kube/events.js';
 import type { WorkResult } from '../../kube/workqueue.js';
@@ -28,6 +29,7 @@ export interface PoolReconcilerOptions extends PoolActOptions {
   readonly idleTtl: number;
   /** Fields of the provider's objects that a class needs and the installed provider does not serve. */
   readonly fieldGapsOf: (compiled: CompiledPool) => readonly string[];
+  readonly endOf: PodEnds['of'];
   readonly record: (event: KubeEvent) => void;
   readonly signals: PoolSignals;
 }
@@ -136,7 +138,8 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       signals.effect(effect, 'performed');
       if (effect.do === 'attest') signals.attested(resultOf(memory));
       const ends = effect.do === 'delete-claim' || effect.do === 'stop-workload';
-      if (ends && effect.cause !== 'planned' && isDeleting(memory, effect.claim)) tellEnded(work.o.pool, effect.because);
+      const unplanned = ends && (effect.cause !== 'planned' || effect.by !== undefined);
+      if (ends && unplanned && isDeleting(memory, effect.claim)) tellEnded(work.o.pool, effect.because);
       if (effect.do === 'scale-to-zero' && effect.instead) tellRoom(effect.instead);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;

@@ -1,9 +1,10 @@
+import { counted } from '../../lib/text.js';
 import type { PoolDecision } from './decision.js';
 import { isUndemanded } from './demand.js';
 import { isGone } from './ending.js';
 import { degraded, starting, timedOut } from './intents.js';
 import type { ClaimVerdict, PoolObservation } from './observation.js';
-import { backoff, goneSoon, recycled } from './recycle.js';
+import { backoff, goneSoon, recycled, withEnd } from './recycle.js';
 import { candidate, coldStartTimeout, heldReservations, keepLive, keepSame, laterLook, whatOf } from './rule.js';
 import type { PoolRule } from './rule.js';
 import { makeRoom } from './room.js';
@@ -36,7 +37,7 @@ export const claimAbsent: PoolRule = (o, now) => {
   const { count, at, because } = o.recycling;
   const next = at + backoff(count);
   if (next > now) {
-    const times = count === 1 ? 'once' : `${count} times`;
+    const times = count === 1 ? 'once' : counted(count, 'time');
     const message = `${because}; ${whatOf(o)} was given up ${times}, the next follows at ${new Date(next).toISOString()}`;
     return { status: degraded(message), wait: next - now };
   }
@@ -78,7 +79,7 @@ function unseen(o: PoolObservation, now: number): PoolDecision | undefined {
 /** The provider replaces no Pod that ended by itself. One that is being deleted passes through the same phases, and is replaced. */
 export const ended: PoolRule = (o) => {
   const pod = o.pods.find(({ finished, deleting }) => finished && !deleting);
-  return pod && recycled(o, 'pod-ended', `Pod ${pod.name} ended by itself`);
+  return pod && recycled(o, 'pod-ended', `Pod ${pod.name} ended`);
 };
 
 export const coldStart: PoolRule = (o, now) => {
@@ -87,7 +88,7 @@ export const coldStart: PoolRule = (o, now) => {
   if (stuck) {
     const message = `the container does not start: ${stuck.waiting ?? ''}`;
     if (startIsOverdue(o, now)) return recycled(o, 'cold-start', message);
-    return { status: degraded(message, keepSame(o, stuck)), wait: laterLook };
+    return { status: degraded(withEnd(o, message), keepSame(o, stuck)), wait: laterLook };
   }
   if (candidate(o)) return undefined;
   // Another Pod would wait in the same queue.
@@ -99,7 +100,7 @@ export const coldStart: PoolRule = (o, now) => {
     return effect ? { status, effect } : { status, wait: o.neighbours.length > 0 ? roomLook : laterLook };
   }
   if (o.pool.status?.activeInstance && o.pods.some(({ uid }) => uid === o.pool.status?.activeInstance?.podUID))
-    return { status: degraded('the Pod of the instance is not ready', 'keep'), wait: laterLook };
+    return { status: degraded(withEnd(o, 'the Pod of the instance is not ready'), 'keep'), wait: laterLook };
   const live = o.pods.filter(({ address }) => address !== undefined);
   const hindrance = live.length > 1 ? `there are ${live.map(({ name }) => name).join(' and ')}` : saidBy(o.claim?.verdict);
   return awaited(o, now, `${whatOf(o)} is being started${hindrance === undefined ? '' : `: ${hindrance}`}`);

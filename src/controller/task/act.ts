@@ -3,6 +3,7 @@ import { refusedStatus, queuedStatus } from '../../domain/admission/project.js';
 import { annotationKeys, finalizers, labelKeys } from '../../domain/labels.js';
 import type { Plan } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
+import { redacted } from '../../domain/redaction.js';
 import { attemptDigest, bind, freeze } from '../../domain/snapshot.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Settlement } from '../../harness/prompts.js';
@@ -23,6 +24,7 @@ import type { World } from '../world.js';
 import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { Ending, TaskEffect } from './decision.js';
 import type { TaskMemory } from './memory.js';
+import { classAvailable } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { promptSource } from './observe.js';
 import { creating } from './refused.js';
@@ -96,7 +98,7 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       options.start(o, memory);
       return;
     case 'say': {
-      const task = await writeTaskStatus(options, o.task, saying(o.task.status ?? {}, effect.message), signal);
+      const task = await writeTaskStatus(options, o.task, saying(o.task, effect, timestamp(now)), signal);
       if (effect.message !== undefined) tell(options, task, 'Normal', effect.reason ?? 'Waiting', 'Wait', effect.message);
       return;
     }
@@ -104,7 +106,7 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       const task = await writeTaskStatus(options, o.task, ended(o.task, effect.ending, now), signal);
       // What its user wants is no cause for worry.
       const type = effect.ending.reason === 'Cancelled' ? 'Normal' : 'Warning';
-      tell(options, task, type, effect.ending.reason, 'Settle', effect.ending.message);
+      tell(options, task, type, effect.ending.cause ?? effect.ending.reason, 'Settle', effect.ending.message);
       return;
     }
     case 'settle-from-record':
@@ -137,14 +139,16 @@ async function settleFromRecord(work: TaskWork): Promise<void> {
   const receipt = await receiptOf(work);
   const { promptID, attempt } = o.task.status?.execution ?? {};
   const own = receipt?.taskUID === o.task.metadata.uid && receipt?.promptID === promptID && receipt?.attempt === attempt;
+  const { says, cause } = interruptionOf(o);
   const lost: Undelivered = {
     state: 'DeliveryConflict',
     reason: 'RuntimeWorkspaceLost',
-    message: `${settlingStopped}: the agent answered, but whether it left the workspace as it was is not known`,
+    cause,
+    message: `${says} its result was being settled: the agent answered, but whether it left the workspace as it was is not known`,
   };
   const status = own ? undelivered(o.task, lost, options.clock.now()) : ended(o.task, await endingOf(work), options.clock.now());
   const task = await writeTaskStatus(options, o.task, status, signal);
-  const reason = own ? 'RuntimeWorkspaceLost' : (status.execution?.reason ?? 'RuntimeLost');
+  const reason = status.conditions?.find(({ type }) => type === 'Complete')?.reason ?? 'RuntimeLost';
   tell(options, task, 'Warning', reason, 'Settle', status.message ?? '');
 }
 
@@ -158,30 +162,57 @@ async function receiptOf({ o, options, signal }: TaskWork): ReturnType<typeof re
   }
 }
 
-const settlingStopped = 'the controller stopped while the prompt was settled';
+/** Who lost an attempt that may have sent its prompt, as the beginning of a sentence, and in one word. */
+function interruptionOf({ begun, ended: instance }: TaskObservation): { readonly says: string; readonly cause: string } {
+  // Whoever leads now ends the instances of before; what ended one otherwise is the cause.
+  if (instance && instance.cause !== 'PodDeleted') return { says: `${instance.says} while`, cause: instance.cause };
+  return begun
+    ? { says: 'the controller lost its connection while', cause: 'RuntimeLost' }
+    : { says: 'the controller restarted or was upgraded while', cause: 'ControllerRestarted' };
+}
 
 async function endingOf({ o, options, signal }: TaskWork): Promise<Ending> {
   const settlement = o.leftSession === 'reachable' ? await options.askSettlement(o, signal) : undefined;
-  const sent = 'the controller lost its hold on the prompt after it may have been sent';
+  const { says, cause } = interruptionOf(o);
+  const sent = `${says} the prompt ran, or was being sent`;
   if (settlement?.outcome === 'failed')
-    return { state: 'Failed', reason: 'PromptFailed', message: `${sent}; its instance says that it failed` };
+    return { state: 'Failed', reason: 'PromptFailed', message: `${sent}; its instance says that it failed`, cause };
   const how = settlement
     ? `its instance says that it ended (${settlement.outcome}), but its answer is lost`
     : 'what came of it is not known';
   const message =
     o.task.status?.execution?.state === 'Settling'
-      ? `${settlingStopped}, and no receipt of it was left`
+      ? `${says} its result was being settled, and no receipt of it was left`
       : `${sent}; ${how}, and it is not sent again`;
-  return { state: 'OutcomeUnknown', reason: 'RuntimeLost', message };
+  return { state: 'OutcomeUnknown', reason: 'RuntimeLost', message, cause };
 }
 
 /** Whatever a queued Task waits for, it has no slot yet. A more telling reason stays. Source: workload.md §7.11, §8.5. */
-function saying(before: TaskStatus, message: string | undefined): TaskStatus {
-  const status = { ...withMessage(before, message), phase: before.phase ?? ('Pending' as const) };
+function saying(task: Task, { message, reason: why }: Extract<TaskEffect, { readonly do: 'say' }>, now: string): TaskStatus {
+  const before = task.status ?? {};
+  const said = { ...withMessage(before, message), phase: before.phase ?? ('Pending' as const) };
+  const status = withClass(said, why === 'RuntimePoolClassMissing' ? (message ?? '') : undefined, now);
   if (before.execution?.state !== 'Queued') return status;
   const { reason, ...execution } = before.execution;
   const kept = reason !== undefined && reason !== 'AtCapacity' ? reason : message === undefined ? undefined : 'AtCapacity';
   return { ...status, execution: { ...execution, ...(kept === undefined ? {} : { reason: kept }) } };
+}
+
+/** Records that the class is missing, and since when; or that it is not, by no condition at all. */
+function withClass(status: TaskStatus, missing: string | undefined, now: string): TaskStatus {
+  const { conditions = [], ...rest } = status;
+  const before = conditions.find(({ type }) => type === classAvailable);
+  if (!before && missing === undefined) return status;
+  const others = conditions.filter((one) => one !== before);
+  if (missing === undefined) return others.length > 0 ? { ...rest, conditions: others } : rest;
+  const condition = {
+    type: classAvailable,
+    status: 'False' as const,
+    reason: 'RuntimePoolClassMissing',
+    message: missing,
+    lastTransitionTime: before?.lastTransitionTime ?? now,
+  };
+  return { ...rest, conditions: [...others, condition] };
 }
 
 function withMessage({ message: _before, ...status }: TaskStatus, message: string | undefined): TaskStatus {
@@ -196,7 +227,7 @@ export function tell(
   action: string,
   note: string,
 ): void {
-  record({ regarding: task, type, reason, action, note });
+  record({ regarding: task, type, reason, action, note: redacted(note) });
 }
 
 async function readAgent({ o, options, signal }: TaskWork): Promise<Agent | undefined> {

@@ -1,4 +1,5 @@
 import type { ActiveInstance, RuntimePool, Task, TaskStatus } from '../../api/index.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { HarnessClient } from '../../harness/client.js';
 import { backoffOf } from '../../kube/backoff.js';
@@ -20,13 +21,15 @@ export interface AttemptPort {
   readonly storeResult: (text: string, receipt: Receipt) => Promise<void>;
   /** Writes why the Task waits, if it is still in `from`. What fails is reported. */
   readonly say: (from: readonly string[], message: string) => Promise<void>;
-  /** A write failed and is tried again. */
+  /** Something failed, with all that the log should have of it: a Task says only the cause. */
   readonly report: (error: unknown) => void;
   readonly passed: (phase: 'running' | 'settling', took: number) => void;
   /** Its pool and Pod are there, not being deleted, and the pool has the instance of the attempt, as far as this process has seen. */
   readonly serves: () => boolean;
-  /** Its Pod was deleted, as far as this process has seen; it may still settle. */
-  readonly podDeleted: () => boolean;
+  /** How its instance came to its end, as far as this process has seen; one whose Pod was deleted may still settle. */
+  readonly ended: () => PodEnd | undefined;
+  /** The same, after a wait for what its node may be about to report. A connection breaks before that. */
+  readonly endReported: () => Promise<PodEnd | undefined>;
   /** Takes one step, and tells whoever watches. */
   readonly step: <T>(name: AttemptStep, take: () => Promise<T>) => Promise<T>;
 }

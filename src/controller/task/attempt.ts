@@ -5,15 +5,17 @@ import { HarnessError } from '../../harness/errors.js';
 import type { Capabilities } from '../../harness/introspection.js';
 import { isStrictlyGoverned } from '../../harness/introspection.js';
 import { sleep } from '../../kube/clock.js';
+import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Thawed } from '../../domain/thaw.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import { end } from './attempt-port.js';
 import type { Attempt, AttemptEnd, AttemptPort, AttemptResult } from './attempt-port.js';
+import { causeOf } from './cause.js';
 import { deadlineOf } from './decide.js';
 import type { Ending } from './decision.js';
 import { follow } from './follow.js';
 import { moved } from './status.js';
-import { neutral, textOf } from './words.js';
 
 const beforeSending: readonly string[] = ['SessionStarting', 'Submitting'];
 const sessionWait = 90_000;
@@ -109,7 +111,8 @@ async function startSession(
     const atCapacity = error instanceof HarnessError && error.retryable && error.response?.code === 'rate_limited';
     if (atCapacity)
       return { ...(await queuedAgain(attempt, port, 'AtCapacity', 'its instance is at capacity')), session: 'none' };
-    const message = lost.aborted ? 'its instance is gone' : textOf(error);
+    if (!lost.aborted) port.report(error);
+    const message = port.ended()?.says ?? (lost.aborted ? 'its instance is gone' : causeOf(error));
     const forGood = error instanceof HarnessError && error.response !== undefined && !error.retryable;
     if (!lost.aborted && (forGood || lastTry)) {
       await end(attempt, port, { state: 'Failed', reason: 'RuntimeSessionStartFailed', message }, beforeSending);
@@ -125,7 +128,7 @@ async function queuedAgain(
   reason: NonNullable<TaskExecutionStatus['reason']>,
   because: string,
 ): Promise<AttemptEnd> {
-  const message = cutBytes(neutral(because), 1_000, '...<truncated>');
+  const message = cutBytes(redacted(because), 1_000, '...<truncated>');
   await port.advance(['SessionStarting'], (stored) =>
     moved(stored, 'Pending', { state: 'Queued', reason, message }, clock.now()),
   );
@@ -184,7 +187,9 @@ async function submit(
       if (signal.aborted) throw error;
       const answer = error instanceof HarnessError ? error : undefined;
       if (answer?.retryable !== true || answer.response?.code !== 'rate_limited') {
-        await end(attempt, port, notSubmitted(error, port.podDeleted()), ['Submitting']);
+        port.report(error);
+        const instance = answer?.response ? port.ended() : await port.endReported();
+        await end(attempt, port, notSubmitted(error, instance), ['Submitting']);
         return undefined;
       }
       const message = 'its instance takes no other prompt for now';
@@ -198,13 +203,14 @@ async function submit(
   }
 }
 
-function notSubmitted(error: unknown, podDeleted: boolean): Ending {
+function notSubmitted(error: unknown, instance: PodEnd | undefined): Ending {
   const { evidence, response } = error instanceof HarnessError ? error : {};
   // A request that was sent before may have begun.
   const isRefused = response !== undefined && refusing.includes(response.code) && response.classification?.class !== 'duplicate';
   const unsent = evidence === 'zero_bytes_written' || isRefused;
-  const says = podDeleted ? `its Pod was deleted: ${textOf(error)}` : textOf(error);
+  const message = instance ? `${instance.says}: ${causeOf(error)}` : causeOf(error);
+  const why = instance ? { cause: instance.cause } : {};
   return unsent
-    ? { state: 'Failed', reason: 'PromptNotAccepted', message: says }
-    : { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `whether the prompt ran is not known: ${says}` };
+    ? { state: 'Failed', reason: 'PromptNotAccepted', message, ...why }
+    : { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: `whether the prompt ran is not known: ${message}`, ...why };
 }

@@ -2,10 +2,12 @@ import type { RuntimePool, Task } from '../../api/index.js';
 import { admit } from '../../domain/admission/admit.js';
 import { assess } from '../../domain/admission/assess.js';
 import { finalizers, labelKeys } from '../../domain/labels.js';
+import { missingClassRemedy } from '../../domain/missing-class.js';
 import { nameOf } from '../../domain/plan.js';
 import type { Plan } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
 import { placeOf, waitingOf } from '../../domain/queue-order.js';
+import { redacted } from '../../domain/redaction.js';
 import { parseDuration } from '../../lib/duration.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { Finding } from '../../lib/errors.js';
@@ -14,17 +16,19 @@ import { cutBytes } from '../../lib/text.js';
 import type { CompiledPool } from '../../render/compile.js';
 import { isMadeFrom } from '../classes.js';
 import type { Ending, TaskDecision, WaitReason } from './decision.js';
-import { isSettled, mayHaveSent } from './observation.js';
+import { classMissingSince, isSettled, mayHaveSent } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { hasPlace } from './places.js';
 import { freeSlots } from './reserve.js';
-import { neutral, waitsForPlace, waitsForResume } from './words.js';
+import { waitsForPlace, waitsForResume } from './words.js';
 
 type TaskRule = (o: TaskObservation, now: number) => TaskDecision | undefined;
 
 const defaultTimeout = 30 * 60_000;
 /** What is applied together with a Task, in whatever order, may be there a moment later. */
 const togetherGrace = 5_000;
+/** Milliseconds that a class may be missing, as while GitOps replaces it. Counted from the condition that records it. */
+const missingClassGrace = 120_000;
 /** Until a Task that finds no place in its namespace looks again. Source: dispatch.md §2.1. */
 const placeLook = 10_000;
 /** Whoever waits for a slot no longer than this says nothing of it. */
@@ -120,7 +124,7 @@ const late: TaskRule = (o, now) => {
   if (now < deadlineOf(o)) return undefined;
   const { lifecycle, message } = o.pool?.status ?? {};
   const told = o.task.status?.message;
-  const pool = message === undefined || lifecycle === 'Serving' ? undefined : `its pool says: ${neutral(message)}`;
+  const pool = message === undefined || lifecycle === 'Serving' ? undefined : `its pool says: ${message}`;
   const because = [pool ?? told].flatMap((text) => (text === undefined ? [] : [`; ${text}`])).join('');
   return settle('Cancelled', 'TaskTimeout', `deadline exceeded before runtime admission${because}`);
 };
@@ -155,6 +159,27 @@ function waitingForPlace(o: TaskObservation, now: number): TaskDecision | undefi
   return { ...waiting(o, now, wait), forPlace: true };
 }
 
+/** The class is back: the next time that it is missing counts from its own beginning. */
+const classFound: TaskRule = ({ task, poolClass }) =>
+  classMissingSince(task) !== undefined && poolClass && !['missing', 'unreadable'].includes(poolClass.state)
+    ? { effect: { do: 'say', message: undefined } }
+    : undefined;
+
+/** A class that is missing is waited for, for a bounded time; `undefined` = that is over. */
+function awaitedClass(o: TaskObservation, now: number, says: string): TaskDecision | undefined {
+  const until = (classMissingSince(o.task) ?? now) + missingClassGrace;
+  if (now >= until) return undefined;
+  return waiting(o, now, { because: `waits up to two minutes for its class: ${says}`, reason: 'RuntimePoolClassMissing', until });
+}
+
+/** For a Task that is bound: what it was bound to cannot be made. */
+function classMissing(o: TaskObservation, now: number): TaskDecision | undefined {
+  const { poolClass } = o;
+  if (poolClass?.state !== 'missing') return undefined;
+  const says = `${poolClass.says}; ${missingClassRemedy}`;
+  return awaitedClass(o, now, poolClass.says) ?? settle('Failed', 'InvalidRuntimeProfile', says);
+}
+
 /** Everything that decides about an unbound Task must have been read before it is refused. */
 const unread: TaskRule = (o) => {
   if (o.frozen !== 'unbound') return undefined;
@@ -173,7 +198,10 @@ const unbound: TaskRule = (o, now) => {
   const { poolClass } = o;
   if (poolClass && poolClass.state !== 'ready' && poolClass.state !== 'missing')
     return waiting(o, now, { because: `the class cannot be used: ${poolClass.says}`, reason: 'RuntimePoolClassUnavailable' });
-  if (poolClass?.state === 'missing' && graceLeft > 0) return { wait: graceLeft };
+  if (poolClass?.state === 'missing') {
+    const awaited = graceLeft > 0 ? { wait: graceLeft } : awaitedClass(o, now, poolClass.says);
+    if (awaited) return awaited;
+  }
   if (typeof o.systemPrompt === 'object' && 'missing' in o.systemPrompt) {
     // Nothing tells of a ConfigMap that comes.
     if (graceLeft > 0) return { wait: Math.min(graceLeft, 1_000) };
@@ -195,6 +223,7 @@ const unbound: TaskRule = (o, now) => {
   const assessed = assess({
     ...input,
     poolClass: poolClass?.state === 'ready' ? poolClass.compiled.spec : undefined,
+    ...(poolClass?.state === 'missing' ? { classMissing: poolClass.says } : {}),
     ...(typeof o.systemPrompt === 'object' ? { systemPromptText: o.systemPrompt.text } : {}),
   });
   if ('refusal' in assessed) return { effect: { do: 'refuse', refusal: assessed.refusal } };
@@ -239,10 +268,13 @@ const unqueued: TaskRule = (o, now) => {
   if (queued) return undefined;
   const { poolClass } = o;
   if (!o.pool && poolClass?.state !== 'ready')
-    return waiting(o, now, {
-      because: `the class cannot be used: ${poolClass && 'says' in poolClass ? poolClass.says : 'it is missing'}`,
-      reason: 'RuntimePoolClassUnavailable',
-    });
+    return (
+      classMissing(o, now) ??
+      waiting(o, now, {
+        because: `the class cannot be used: ${poolClass && 'says' in poolClass ? poolClass.says : 'it is not known'}`,
+        reason: 'RuntimePoolClassUnavailable',
+      })
+    );
   const other = !o.pool && poolClass?.state === 'ready' ? frozenOtherwise(plan, poolClass.compiled) : undefined;
   if (other !== undefined) {
     const message = `the class ${poolClass?.name ?? ''} has another ${other} than this Task was bound to; create the Task again`;
@@ -274,6 +306,8 @@ const queued: TaskRule = (o, now) => {
     observedGeneration === pool.metadata.generation;
   if (admits) return turn(o, pool, now);
   if (lifecycle === 'Serving' && isFull(pool)) return full(o, now);
+  const missing = classMissing(o, now);
+  if (missing) return missing;
   const open = lifecycle === 'Serving' && admissionState === 'Accepting';
   if (lifecycle !== undefined && !open && !onItsWay.includes(lifecycle))
     return waiting(o, now, { because: `waits for its pool: ${message ?? lifecycle}`, reason: 'RuntimePoolUnavailable' });
@@ -319,6 +353,7 @@ const rules: readonly TaskRule[] = [
   timeless,
   late,
   paused,
+  classFound,
   refused,
   crowded,
   unread,
@@ -332,7 +367,7 @@ const rules: readonly TaskRule[] = [
 const beforeSubmission: readonly string[] = ['Queued', 'Reserved', 'SessionStarting', 'Planned'];
 
 function settle(state: Ending['state'], reason: string, message: string): TaskDecision {
-  return { effect: { do: 'settle', ending: { state, reason, message } } };
+  return { effect: { do: 'settle', ending: { state, reason, message: redacted(message) } } };
 }
 
 interface Wait {
@@ -345,7 +380,7 @@ interface Wait {
 
 /** Says why, once, and comes back at the deadline or earlier. */
 function waiting(o: TaskObservation, now: number, { because, reason, until = Infinity }: Wait = {}): TaskDecision {
-  const message = because === undefined ? undefined : cutBytes(neutral(because), longestMessage - longMark.length, longMark);
+  const message = because === undefined ? undefined : cutBytes(redacted(because), longestMessage - longMark.length, longMark);
   if (message !== undefined && o.task.status?.message !== message)
     return { effect: { do: 'say', message, ...(reason ? { reason } : {}) } };
   return { wait: Math.max(Math.min(deadlineOf(o), until) - now, 0), ...(reason ? { waits: reason } : {}) };

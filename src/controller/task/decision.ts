@@ -5,10 +5,13 @@ import type { Plan } from '../../domain/plan.js';
 /** How an attempt ends that does not end by itself. */
 export interface Ending {
   readonly state: 'Failed' | 'Cancelled' | 'OutcomeUnknown';
+  /** Of the execution, in the words of the contract. */
   readonly reason: string;
   readonly message: string;
   /** Tokens that its prompt cost, as far as they were reported. */
   readonly usage?: TokenUsage | undefined;
+  /** What it came from, for the condition `Complete` and the event. @default the reason */
+  readonly cause?: string;
 }
 
 /** Why a Task waits, as its events say it. `AtCapacity` is the execution's reason too. */
@@ -21,6 +24,8 @@ export const waitReasons = [
   'CreateRefused',
   'RuntimePoolUnavailable',
   'RuntimePoolClassUnavailable',
+  /** Recorded as a condition too: it is waited for for a bounded time. */
+  'RuntimePoolClassMissing',
   'NamespaceTaskLimitReached',
   'RightMissing',
   'RuntimePoolStarting',

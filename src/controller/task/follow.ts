@@ -2,6 +2,7 @@ import type { TokenUsage } from '../../api/index.js';
 import { isTerminal } from '../../harness/events.js';
 import type { PromptStream } from '../../harness/client.js';
 import type { PromptEvent } from '../../harness/events.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import { afterSubmission, end, insist } from './attempt-port.js';
 import type { AttemptPort, Submitted } from './attempt-port.js';
 import type { Ending } from './decision.js';
@@ -9,7 +10,7 @@ import { Guard } from './guard.js';
 import { endingOf, longestResult, settle } from './settling.js';
 import { moved } from './status.js';
 import { tokensOf } from './usage.js';
-import { textOf } from './words.js';
+import { causeOf } from './cause.js';
 
 /** Reads the events to the end, keeps the lease, and ends the prompt when nobody wants it any more or its time is over. */
 export async function follow(attempt: Submitted, port: AttemptPort, stream: PromptStream): Promise<void> {
@@ -30,7 +31,8 @@ export async function follow(attempt: Submitted, port: AttemptPort, stream: Prom
     });
   } catch (error) {
     if (signal.aborted) throw error;
-    heard = { ...heard, broken: textOf(error) };
+    if (!attempt.lost.aborted) port.report(error);
+    heard = { ...heard, broken: causeOf(error) };
   } finally {
     watch.stop();
     over.abort();
@@ -104,11 +106,12 @@ function transcript(most: number): { readonly add: (text: string) => void; reado
 async function settleLost(attempt: Submitted, port: AttemptPort, watch: Guard, says: string): Promise<void> {
   const settlement = watch.proven ?? (attempt.lost.aborted ? undefined : await watch.settlement());
   if (attempt.signal.aborted) throw new Error('the controller is stopping');
-  const lost: Ending = { state: 'OutcomeUnknown', reason: 'RuntimeLost', message: lossOf(attempt, port, says) };
-  await end(attempt, port, endingOf(settlement, watch.gaveUp, says) ?? lost, afterSubmission);
+  const ending = endingOf(settlement, watch.gaveUp, says) ?? lossOf(await port.endReported(), attempt, says);
+  await end(attempt, port, ending, afterSubmission);
 }
 
-function lossOf({ lost }: Submitted, port: AttemptPort, says: string): string {
-  if (port.podDeleted()) return 'its Pod was deleted while the prompt ran';
-  return lost.aborted ? 'its instance is gone while the prompt ran' : `the connection to the prompt was lost: ${says}`;
+function lossOf(instance: PodEnd | undefined, { lost }: Submitted, says: string): Ending {
+  const unknown = { state: 'OutcomeUnknown', reason: 'RuntimeLost' } as const;
+  if (instance) return { ...unknown, message: `the prompt was lost: ${instance.says}`, cause: instance.cause };
+  return { ...unknown, message: `the prompt was lost: ${lost.aborted ? 'its instance is gone' : says}` };
 }

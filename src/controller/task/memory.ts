@@ -36,6 +36,8 @@ export interface TaskMemory {
   waits: WaitsFor | undefined;
   /** An attempt is under way in this process. */
   running: boolean;
+  /** One was begun in this process. */
+  begun: boolean;
   held: Held | undefined;
   refused: RefusedCreate | undefined;
   /** How many sessions of this Task one instance could not begin. */
@@ -56,6 +58,7 @@ export function createTaskMemory(): TaskMemory {
     namespaceUid: undefined,
     waits: undefined,
     running: false,
+    begun: false,
     held: undefined,
     refused: undefined,
     sessions: undefined,

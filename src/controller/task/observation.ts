@@ -1,6 +1,7 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { Agent, RuntimePool, Task } from '../../api/index.js';
 import type { Hosting } from '../../domain/admission/rule.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import type { Waiting } from '../../domain/queue-order.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
@@ -39,6 +40,10 @@ export interface TaskObservation {
   readonly ledSince: number;
   /** An attempt runs in this process. */
   readonly running: boolean;
+  /** This process has begun an attempt of it before. */
+  readonly begun: boolean;
+  /** How the instance of its last attempt came to its end, if it did. */
+  readonly ended: PodEnd | undefined;
   /** Of the instance that the pool has now. */
   readonly held: Held | undefined;
   /** An object that the Task needs could not be created in its namespace. */
@@ -62,6 +67,16 @@ const sentStates: readonly string[] = ['Submitting', 'SubmittedUnknown', 'Accept
 
 export function mayHaveSent({ status }: Task): boolean {
   return sentStates.includes(status?.execution?.state ?? '');
+}
+
+/** Condition of a Task whose class is missing; its time is when that began. */
+export const classAvailable = 'ClassAvailable';
+
+/** Milliseconds since 1970; `undefined` = its class is not on record as missing. */
+export function classMissingSince({ status }: Task): number | undefined {
+  const found = status?.conditions?.find(({ type, status: is }) => type === classAvailable && is === 'False');
+  const since = Date.parse(found?.lastTransitionTime ?? '');
+  return Number.isNaN(since) ? undefined : since;
 }
 
 export function isBound({ status }: Task): boolean {

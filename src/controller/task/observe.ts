@@ -8,6 +8,7 @@ import { thaw } from '../../domain/thaw.js';
 import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
 import type { Pause } from '../pauses.js';
+import type { PodEnds } from '../pod-ends.js';
 import { poolNameOf } from '../pool/demand.js';
 import type { AuthMaterial } from '../pool/memory.js';
 import { watchedKinds } from '../world.js';
@@ -32,6 +33,8 @@ export interface TaskObserverOptions {
   readonly pauseOf?: (namespace: string) => Pause | undefined;
   /** What is known of other Tasks that are not bound. */
   readonly standingOf: StandingOf;
+  /** How a Pod, or the supervisor in that container of it, came to its end. */
+  readonly endOf: PodEnds['of'];
   /** Of the instance that a pool had in an epoch; `undefined` = not known in this process. */
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
 }
@@ -68,6 +71,8 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     epoch,
     ledSince: options.ledSince,
     running: memory.running,
+    begun: memory.begun,
+    ended: podUidOf(task) === undefined ? undefined : options.endOf(podUidOf(task) ?? ''),
     held,
     refused: memory.refused,
     lost: memory.running && isLost(world, task),
@@ -143,11 +148,16 @@ function frozenOf(task: Task, runtimeNamespace: string, memory: TaskMemory): Tas
 function isLost({ pods }: Pick<World, 'pods'>, { status }: Task): boolean {
   // The instance of the attempt before is still on record.
   if (status?.execution?.state === 'Queued') return false;
-  const [podUid] = status?.execution?.runtimeInstanceID?.split('.') ?? [];
+  const podUid = podUidOf({ status });
   if (podUid === undefined || !pods.readable()) return false;
   const [pod] = pods.by('uid', podUid);
   const phase = isObject(pod?.['status']) ? pod['status']['phase'] : undefined;
   return pod === undefined || phase === 'Failed' || phase === 'Succeeded';
+}
+
+/** UID of the Pod of the last attempt. */
+function podUidOf({ status }: Pick<Task, 'status'>): string | undefined {
+  return status?.execution?.runtimeInstanceID?.split('.')[0];
 }
 
 /** A session ends with its instance: another one, or none, is the proof. Source: workload.md §7.12, dispatch.md §4.5. */

@@ -4,17 +4,22 @@ import type { HarnessClient } from '../../harness/client.js';
 import { instant } from '../../harness/instant.js';
 import type { Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
+import { sleep } from '../../kube/clock.js';
 import { KubeError } from '../../kube/errors.js';
 import { keyOf } from '../../kube/store.js';
+import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Metrics } from '../metrics.js';
 import { clientOf } from '../pool/instance.js';
+import type { PodEnds } from '../pod-ends.js';
 import type { AuthMaterial } from '../pool/memory.js';
+import { podView } from '../pool/pod-view.js';
 import { tell } from './act.js';
 import type { TaskActOptions } from './act.js';
 import { advance, conflictTries, latest, patiently, refresh } from './advance.js';
 import { runAttempt } from './attempt.js';
 import type { AttemptPort, AttemptResult, AttemptStep } from './attempt-port.js';
+import { causeOf } from './cause.js';
 import { withCleanupReceipt } from './cleanup-receipt.js';
 import type { TaskMemory } from './memory.js';
 import { isSettled } from './observation.js';
@@ -26,10 +31,10 @@ import { release, renew, reservationLife, reserve } from './reserve.js';
 import type { Holder } from './reserve.js';
 import { storeResult } from './result.js';
 import { endSession } from './session-end.js';
-import { neutral, textOf } from './words.js';
 
 export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSession' | 'askSettlement'> {
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
+  readonly endOf: PodEnds['of'];
   /** The instance of a pool was used, and is to be looked at again. */
   readonly lookAgain: (poolKey: string) => void;
   /** The Task of an attempt that is over, or could not begin, must be decided on again. */
@@ -56,6 +61,8 @@ const notBegun = (because: string): AttemptResult => ({ outcome: 'queued', becau
 const startBackoff = { base: 1_000, cap: 30_000 };
 /** Sessions of one Task in one instance. */
 const sessionTries = 3;
+/** Milliseconds in which a node reports the end of a container, and between looks. It looks itself each second. */
+const [reportedWithin, reportLook] = [5_000, 250];
 /** Milliseconds for the end of a prompt that an earlier process began. */
 const settlementWait = 10_000;
 
@@ -75,6 +82,7 @@ export function createRunner(options: RunnerOptions): Runner {
   function start(o: TaskObservation, memory: TaskMemory): void {
     const [cancelled, lost] = [new AbortController(), new AbortController()];
     memory.running = true;
+    memory.begun = true;
     memory.cancel = (reason) => (reason === 'lost' ? lost : cancelled).abort();
     const key = keyOf(o.task);
     const run = attempt(o, memory, { cancelled: cancelled.signal, lost: lost.signal })
@@ -84,7 +92,7 @@ export function createRunner(options: RunnerOptions): Runner {
         memory.cancel = undefined;
         attempts.delete(run);
         if (result.outcome === 'failed') failed(key, result.error);
-        const because = result.outcome === 'queued' ? result.because : result.outcome === 'failed' && textOf(result.error);
+        const because = result.outcome === 'queued' ? result.because : result.outcome === 'failed' && causeOf(result.error);
         memory.held = because === false ? undefined : heldAgain(o, because);
         options.again(key);
       });
@@ -125,7 +133,7 @@ export function createRunner(options: RunnerOptions): Runner {
     const lastTry = tried + 1 >= sessionTries;
     const keeper = keep(poolKey, holder);
     try {
-      const result = await runAttempt({ ...run, lastTry }, portOf(o.task, poolKey, instance, holder));
+      const result = await runAttempt({ ...run, lastTry }, portOf(o.task, poolKey, instance, { holder, lost: ends.lost }));
       // A supervisor begins no generation twice.
       if (result.session !== 'none') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
       const task = result.outcome === 'settled' ? latest(options, o.task) : undefined;
@@ -170,12 +178,12 @@ export function createRunner(options: RunnerOptions): Runner {
   }
 
   function told(task: Task, runtime: ProviderKind): void {
-    const { phase, message, execution, delivery } = task.status ?? {};
+    const { phase, message, execution, conditions } = task.status ?? {};
     const { outcome } = execution ?? {};
     if (outcome === undefined) return;
     options.metrics.attemptEnded(outcome);
     options.metrics.tokensUsed(runtime, execution?.usage ?? {});
-    const why = execution?.reason ?? delivery?.reason ?? delivery?.state ?? outcome;
+    const why = conditions?.find(({ type }) => type === 'Complete')?.reason ?? outcome;
     if (phase === 'Succeeded') tell(options, task, 'Normal', 'TaskSucceeded', 'Settle', 'the agent answered');
     else tell(options, task, 'Warning', why, 'Settle', message ?? outcome);
   }
@@ -213,11 +221,20 @@ export function createRunner(options: RunnerOptions): Runner {
     }
   }
 
-  function portOf(task: Task, poolKey: string, instance: ActiveInstance, holder: Holder): AttemptPort {
+  function portOf(
+    task: Task,
+    poolKey: string,
+    instance: ActiveInstance,
+    { holder, lost }: { readonly holder: Holder; readonly lost: AbortSignal },
+  ): AttemptPort {
     const { client, manager, metrics, world } = options;
     const poolName = poolKey.slice(poolKey.indexOf('/') + 1);
+    const podOf = () => world.pods.get(`${instance.podNamespace}/${instance.podName}`);
+    const began = podOf();
+    const containerId = began?.metadata.uid === instance.podUID ? podView(began).containerId : undefined;
+    const ended = () => options.endOf(instance.podUID, containerId);
     const podDeleted = () => {
-      const pod = world.pods.get(`${instance.podNamespace}/${instance.podName}`);
+      const pod = podOf();
       return pod?.metadata.uid !== instance.podUID || pod.metadata.deletionTimestamp !== undefined;
     };
     const report = (error: unknown) => options.onError(keyOf(task), error);
@@ -241,14 +258,19 @@ export function createRunner(options: RunnerOptions): Runner {
         if (pool?.metadata.uid !== holder.poolUID || pool.metadata.deletionTimestamp !== undefined || podDeleted()) return false;
         return pool.status?.activeInstance?.runtimeInstanceID === holder.runtimeInstanceID;
       },
-      podDeleted,
+      ended,
+      endReported: async () => {
+        const until = clock.elapsed() + reportedWithin;
+        while (!ended() && !lost.aborted && !signal.aborted && clock.elapsed() < until) await sleep(clock, reportLook, signal);
+        return ended();
+      },
       step,
     };
   }
 
   /** Why an attempt under way waits, in the status of its Task and once as an event. */
   async function say(task: Task, from: readonly string[], message: string): Promise<void> {
-    const said = cutBytes(neutral(message), 1_000, '...<truncated>');
+    const said = cutBytes(redacted(message), 1_000, '...<truncated>');
     if (latest(options, task)?.status?.message === said) return;
     const stored = await advance(options, task, from, ({ status }) => ({ ...status, message: said }));
     tell(options, stored, 'Warning', 'CreateRefused', 'Store', said);

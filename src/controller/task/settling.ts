@@ -1,4 +1,5 @@
 import type { TokenUsage } from '../../api/index.js';
+import type { PodEnd } from '../../domain/pod-end.js';
 import type { WorkspaceDelta } from '../../harness/deltas.js';
 import { HarnessError } from '../../harness/errors.js';
 import type { PromptEvent } from '../../harness/events.js';
@@ -7,7 +8,7 @@ import type { CancelReason, Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { sleep } from '../../kube/clock.js';
 import { KubeError } from '../../kube/errors.js';
-import { cutBytes } from '../../lib/text.js';
+import { counted, cutBytes } from '../../lib/text.js';
 import { afterSubmission, end, insist } from './attempt-port.js';
 import type { AttemptPort, Submitted } from './attempt-port.js';
 import type { Ending } from './decision.js';
@@ -16,7 +17,7 @@ import type { Receipt } from './result.js';
 import { moved, succeeded, undelivered } from './status.js';
 import type { Undelivered } from './status.js';
 import { tokensOf } from './usage.js';
-import { neutral, textOf } from './words.js';
+import { causeOf } from './cause.js';
 
 /** Bytes. */
 export const longestResult = 1_000_000;
@@ -33,27 +34,34 @@ export async function settle(
   { spoken, usage }: { readonly spoken: string; readonly usage: TokenUsage | undefined },
   { gaveUp, proven }: { readonly gaveUp: CancelReason | undefined; readonly proven: Settlement | undefined },
 ): Promise<void> {
-  const unknown = (reason: string, message: string): Ending => ({ state: 'OutcomeUnknown', reason, message: neutral(message) });
+  const unknown = (reason: string, message: string): Ending => ({ state: 'OutcomeUnknown', reason, message });
   switch (event.type) {
     case 'completed':
       return settleCompleted(attempt, port, event, { spoken, usage: tokensOf(event.payload.result.usage) ?? usage });
     case 'failed': {
       const { code, message } = event.payload;
-      const ending = { state: 'Failed', reason: 'PromptFailed', message: neutral(`${code}: ${message}`) } as const;
+      const failure = { state: 'Failed', reason: 'PromptFailed', message: `${code}: ${message}` } as const;
+      const ending = code === 'process_shutdown' ? withEnd(failure, port.ended()) : failure;
       return end(attempt, port, { ...ending, usage }, afterSubmission);
     }
     case 'cancelled': {
       const { stopReason, reason } = event.payload;
-      return end(attempt, port, { ...cancellation(gaveUp, neutral(reason ?? stopReason)), usage }, afterSubmission);
+      return end(attempt, port, { ...cancellation(gaveUp, reason ?? stopReason), usage }, afterSubmission);
     }
     case 'outcome_unknown': {
       const { code, message } = event.payload;
-      const ending = endingOf(proven, gaveUp, neutral(`${code}: ${message}`));
-      return end(attempt, port, { ...(ending ?? unknown('RuntimeLost', `${code}: ${message}`)), usage }, afterSubmission);
+      const ending = endingOf(proven, gaveUp, `${code}: ${message}`);
+      const lost = withEnd(unknown('RuntimeLost', `${code}: ${message}`), port.ended());
+      return end(attempt, port, { ...(ending ?? lost), usage }, afterSubmission);
     }
     default:
       return end(attempt, port, unknown('MissingTerminal', 'the stream has no end'), afterSubmission);
   }
+}
+
+/** An ending with what ended the instance, which is its cause. */
+function withEnd(ending: Ending, instance: PodEnd | undefined): Ending {
+  return instance ? { ...ending, message: `${ending.message}: ${instance.says}`, cause: instance.cause } : ending;
 }
 
 /** Receipt and answer first, then the state that relies on them, then the workspace, then success. */
@@ -118,7 +126,8 @@ async function keepAnswer(attempt: Submitted, port: AttemptPort, text: string, r
       return undefined;
     } catch (error) {
       if (signal.aborted) throw error;
-      const says = `the agent answered, but the answer could not be stored: ${textOf(error)}`;
+      port.report(error);
+      const says = `the agent answered, but the answer could not be stored: ${causeOf(error)}`;
       const forGood = !(error instanceof KubeError) || error.code === 'already-exists';
       if (forGood || last) return { state: 'OutcomeUnknown', reason: 'ExecutionEventPersistenceFailed', message: says };
       await port.say(afterSubmission, `${says}; it is kept in its session and stored as soon as it can be`);
@@ -134,15 +143,19 @@ async function validate(attempt: Submitted, port: AttemptPort, settlement: Settl
     const { state, changedFileCount } = await askDelta(attempt, settlement);
     if (state === 'no_change') return undefined;
     const intent = thawed.plan.profile.workspaceIntent;
-    const message = `the agent changed ${changedFileCount} files of a workspace with intent ${intent}`;
+    const message = `the agent changed ${counted(changedFileCount, 'file')} of a workspace with intent ${intent}`;
     return { state: 'ReadOnlyWorkspaceModified', message };
   } catch (error) {
     if (signal.aborted) throw error;
-    const message = `the workspace could not be validated: ${port.podDeleted() ? 'its Pod was deleted before' : textOf(error)}`;
+    port.report(error);
+    const instance = port.ended();
+    const says = instance?.says ?? (lost.aborted ? 'its instance is gone' : causeOf(error));
+    const message = `the workspace could not be validated: ${says}`;
     return {
       state: 'DeliveryConflict',
       reason: lost.aborted ? 'RuntimeWorkspaceLost' : 'WorkspaceValidationFailed',
       message,
+      ...(instance ? { cause: instance.cause } : {}),
     };
   }
 

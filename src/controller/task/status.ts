@@ -1,12 +1,13 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { ExecutionWorkspaceStatus, Task, TaskExecutionStatus, TaskPhase, TaskStatus } from '../../api/index.js';
 import { timestamp } from '../../kube/clock.js';
+import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
 import { normalizeDuration } from '../../lib/duration.js';
 import type { Ending } from './decision.js';
 import { resultName } from './result.js';
 
-const cut = (text: string): string => cutBytes(text.trim(), 1_000, '...<truncated>');
+const cut = (text: string): string => cutBytes(redacted(text.trim()), 1_000, '...<truncated>');
 
 /** The status of a Task whose attempt moved on. What it waited for is over; what else is not named stays. */
 export function moved(task: Task, phase: TaskPhase, change: Partial<TaskExecutionStatus>, now: number): TaskStatus {
@@ -45,13 +46,13 @@ function workspaceOf(
 const phases = { Succeeded: 'Succeeded', Failed: 'Failed', Cancelled: 'Cancelled', OutcomeUnknown: 'Failed' } as const;
 
 /** The status of a Task that ended other than well. */
-export function ended(task: Task, { state, reason, message, usage }: Ending, now: number): TaskStatus {
+export function ended(task: Task, { state, reason, message, usage, cause = reason }: Ending, now: number): TaskStatus {
   const text = cut(message);
   const change = { state, outcome: state, reason, message: text, ...(usage ? { usage } : {}) };
   const status = moved(task, phases[state], change, now);
   return completed(
     { ...status, message: text, delivery: status.delivery ?? { state: 'NotRequested', outcome: 'NotRequested' } },
-    task.status?.execution?.attempt ?? 1,
+    { attempt: task.status?.execution?.attempt ?? 1, cause },
     now,
   );
 }
@@ -65,7 +66,9 @@ export function succeeded(task: Task, now: number): TaskStatus {
     outcome: 'ReadValidated',
     lastTransitionTime: timestamp(now),
   } as const;
-  return completed({ ...status, resultRef: resultOf(task), delivery: delivered }, task.status?.execution?.attempt ?? 1, now);
+  const attempt = task.status?.execution?.attempt ?? 1;
+  const done = { ...status, resultRef: resultOf(task), delivery: delivered };
+  return completed(done, { attempt, cause: 'TaskSucceeded' }, now);
 }
 
 /** What became of a workspace that cannot be said to be as it was. */
@@ -73,13 +76,15 @@ export interface Undelivered {
   readonly state: 'ReadOnlyWorkspaceModified' | 'DeliveryConflict';
   readonly reason?: 'WorkspaceValidationFailed' | 'RuntimeWorkspaceLost';
   readonly message: string;
+  /** What it came from, for the condition `Complete` and the event. @default the reason, else the state */
+  readonly cause?: string;
 }
 
 /** The prompt succeeded, but its workspace was not left as a reader leaves it. */
 export function undelivered(task: Task, delivery: Undelivered, now: number): TaskStatus {
   const text = cut(delivery.message);
   const status = moved(task, 'Failed', { state: 'Succeeded', outcome: 'Succeeded' }, now);
-  const { state, reason } = delivery;
+  const { state, reason, cause = reason ?? state } = delivery;
   const told = {
     ...status.delivery,
     state,
@@ -90,7 +95,7 @@ export function undelivered(task: Task, delivery: Undelivered, now: number): Tas
   };
   return completed(
     { ...status, message: text, resultRef: resultOf(task), delivery: told },
-    task.status?.execution?.attempt ?? 1,
+    { attempt: task.status?.execution?.attempt ?? 1, cause },
     now,
   );
 }
@@ -103,7 +108,11 @@ function durationOf(startTime: string | undefined, now: number): Pick<TaskStatus
   return seconds >= 0 ? { duration: normalizeDuration(`${seconds}s`) ?? '0s' } : {};
 }
 
-function completed(status: TaskStatus, attempt: number, now: number): TaskStatus {
+function completed(
+  status: TaskStatus,
+  { attempt, cause }: { readonly attempt: number; readonly cause: string },
+  now: number,
+): TaskStatus {
   const well = status.phase === 'Succeeded';
   const at = timestamp(now);
   const phase = status.phase === 'Succeeded' || status.phase === 'Cancelled' ? status.phase : 'Failed';
@@ -123,7 +132,7 @@ function completed(status: TaskStatus, attempt: number, now: number): TaskStatus
       {
         type: 'Complete',
         status: well ? 'True' : 'False',
-        reason: well ? 'TaskSucceeded' : phase === 'Cancelled' ? 'TaskCancelled' : 'TaskFailed',
+        reason: cause === 'Cancelled' ? 'TaskCancelled' : cause,
         message: status.message ?? 'the agent answered',
         lastTransitionTime: at,
       },

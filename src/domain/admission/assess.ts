@@ -1,5 +1,6 @@
 import type { RuntimePoolClassSpec } from '../../api/index.js';
-import { nameOf, planTask, selectableResourceClass } from '../plan.js';
+import { missingClass, missingClassRemedy } from '../missing-class.js';
+import { nameOf, planTask } from '../plan.js';
 import type { Plan } from '../plan.js';
 import { admit } from './admit.js';
 import type { Refusal } from './admit.js';
@@ -10,6 +11,8 @@ import type { AdmissionInput } from './rule.js';
 export interface AssessInput extends AdmissionInput {
   /** The class for the Agent's runtime and resource class `standard`, if there is one. */
   readonly poolClass?: RuntimePoolClassSpec | undefined;
+  /** What to say when there is no class; see {@link missingClass}. @default without the names of those that there are */
+  readonly classMissing?: string;
   readonly sessionUID?: string;
   /** Text of `spec.systemPrompt.configMapRef`, when the Agent has one. */
   readonly systemPromptText?: string;
@@ -27,8 +30,8 @@ export function assess(input: AssessInput): { readonly refusal: Refusal } | { re
     return unplannable({
       at: nameOf('Task', task),
       field: 'RuntimePoolClass',
-      found: undefined,
-      allowed: `a class for ${agent?.spec.runtime?.type ?? 'a runtime'}/${selectableResourceClass}`,
+      says: input.classMissing ?? missingClass(agent?.spec.runtime?.type ?? 'a runtime'),
+      remedy: missingClassRemedy,
     });
   }
   const { sessionUID, systemPromptText } = input;

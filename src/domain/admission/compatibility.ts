@@ -1,6 +1,6 @@
 import { patterns, providerKinds } from '../../api/index.js';
 import { nameOf, openCodeProblem } from '../plan.js';
-import { agentRule, isBlank, isEmpty, taskRule } from './rule.js';
+import { agentRule, isBlank, isEmpty, ofClass, taskRule } from './rule.js';
 import type { AdmissionRule } from './rule.js';
 
 const positive = new RegExp(patterns.positiveDuration.pattern, 'u');
@@ -55,7 +55,7 @@ export const compatibilityRules: readonly AdmissionRule[] = [
   taskRule(
     'task-secret',
     'spec.secretRef',
-    'nothing: provider credentials belong to the class',
+    ofClass('credentials of the provider belong to', 'providerProxy'),
     ({ task }) => task.spec.secretRef !== undefined,
   ),
   {

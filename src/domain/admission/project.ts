@@ -4,6 +4,7 @@ import { cutBytes } from '../../lib/text.js';
 import { resolveProvider } from '../binding.js';
 import { promptId } from '../digests.js';
 import type { Plan } from '../plan.js';
+import { redacted } from '../redaction.js';
 import type { Refusal } from './admit.js';
 import { knownCleanupPolicies, knownProviders, knownReusePolicies } from './shape.js';
 
@@ -12,7 +13,7 @@ const cutMark = '...<truncated>';
 
 /** A message as status fields hold it: trimmed, at most 1024 bytes before the mark that it was cut. Source: corrections.md item 6. */
 function statusMessage(text: string): string {
-  return cutBytes(text.trim(), longestMessage, cutMark);
+  return cutBytes(redacted(text.trim()), longestMessage, cutMark);
 }
 
 /** The status of a refused Task: terminal, and with a workspace status where one was asked for. Source: workload.md §8.4. */

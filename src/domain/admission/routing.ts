@@ -1,6 +1,6 @@
 import { protocolVersion } from '../../api/index.js';
 import { nameOf } from '../plan.js';
-import { agentRule, isBlank, isEmpty, notAvailable, taskRule, wantsWorkspace } from './rule.js';
+import { agentRule, isBlank, isEmpty, notAvailable, ofClass, taskRule, wantsWorkspace } from './rule.js';
 import type { AdmissionInput, AdmissionRule } from './rule.js';
 
 /** What a Task asks of its placement; what the Task gives, even an empty map, replaces the Agent's. */
@@ -32,7 +32,7 @@ export const routingRules: readonly AdmissionRule[] = [
     `${protocolVersion}, or nothing, which means the same; no other protocol is ever substituted`,
     ({ spec }) => (spec.runtime?.contractVersion ?? protocolVersion) !== protocolVersion,
   ),
-  taskRule('image', 'spec.image', 'nothing: the image belongs to the class', ({ task }) => !isBlank(task.spec.image)),
+  taskRule('image', 'spec.image', ofClass('the image belongs to', 'runtime.image'), ({ task }) => !isBlank(task.spec.image)),
   taskRule('command', 'spec.command', 'nothing: an agent Task has a prompt', ({ task }) => (task.spec.command ?? []).length > 0),
   taskRule('args', 'spec.args', 'nothing: an agent Task has a prompt', ({ task }) => (task.spec.args ?? []).length > 0),
   taskRule(
@@ -58,13 +58,13 @@ export const routingRules: readonly AdmissionRule[] = [
   taskRule(
     'task-resources',
     'spec.resources',
-    'nothing: resources belong to the class',
+    ofClass('resources belong to', 'pod.resources'),
     ({ task }) => !isEmpty(task.spec.resources),
   ),
   agentRule(
     'agent-resources',
     'spec.resources',
-    'nothing: resources belong to the class',
+    ofClass('resources belong to', 'pod.resources'),
     ({ spec }) => !isEmpty(spec.resources),
   ),
   {
@@ -78,7 +78,7 @@ export const routingRules: readonly AdmissionRule[] = [
         at: own === undefined && agent ? nameOf('Agent', agent) : nameOf('Task', task),
         field: `spec.execution.${field}`,
         found: own ?? agent?.spec.execution?.[field],
-        allowed: 'nothing: placement belongs to the class',
+        allowed: ofClass('placement belongs to', 'pod'),
       };
     },
   },

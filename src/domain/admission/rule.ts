@@ -31,6 +31,13 @@ export interface AdmissionRule {
   readonly check: (input: AdmissionInput) => Finding | undefined;
 }
 
+/** What only the operator can give: a key of platform.yaml, with its value if that is one. */
+export const operatorSets = (key: string): string => `the operator of the platform sets ${key} in platform.yaml and applies it`;
+
+/** What a Task may not say, since its class says it. */
+export const ofClass = (what: string, key: string): string =>
+  `nothing: ${what} the class (classes.<name>.${key} of platform.yaml, which the operator sets)`;
+
 /** A rule about a field of the Task. `found` is read from the Task, so that the message cannot disagree with it. */
 export function taskRule(
   id: string,

@@ -1,6 +1,7 @@
 import { slotOf } from '../binding.js';
 import { isDnsLabel, isDnsSubdomain } from '../../lib/kubernetes-names.js';
-import { isBlank, isEmpty, notAvailable, providerOf, taskRule, workspaceOf } from './rule.js';
+import { nameOf } from '../plan.js';
+import { isBlank, isEmpty, notAvailable, operatorSets, providerOf, taskRule, workspaceOf } from './rule.js';
 import type { AdmissionInput, AdmissionRule } from './rule.js';
 
 const at = 'spec.execution.workspace';
@@ -112,16 +113,14 @@ export const workspaceRules: readonly AdmissionRule[] = [
     'default',
     (input) => reuse(input) === 'session' && slotOf(workspaceOf(input)?.workspaceSlot) !== 'default',
   ),
-  taskRule(
+  switchedOff(
     'sandbox-switch',
-    `${at}.provider`,
-    'agent-sandbox, once the operator switches on --agent-sandbox-enabled',
+    { field: `${at}.provider`, what: 'sandboxes of agent-sandbox', key: 'agentSandbox' },
     (input) => isSandbox(input) && !input.hosting.agentSandboxEnabled,
   ),
-  taskRule(
+  switchedOff(
     'dispatch-switch',
-    `${at}.enabled`,
-    (input) => `true, once the operator switches on --acp-workspace-dispatch-enabled for workspaces of ${providerOf(input)}`,
+    { field: `${at}.enabled`, what: 'workspaces', key: 'workspaceDispatch' },
     (input) => !input.hosting.workspaceDispatchEnabled,
   ),
 ];
@@ -150,6 +149,26 @@ export const preflightRules: readonly AdmissionRule[] = [
     ({ task, hosting }) => !hosting.available.repositories && !isEmpty(withoutIntent(task.spec.workspace)),
   ),
 ];
+
+/** The Task is right as it is: only the operator can let it run. */
+function switchedOff(
+  id: string,
+  { field, what, key }: { readonly field: string; readonly what: string; readonly key: string },
+  refused: (input: AdmissionInput) => boolean,
+): AdmissionRule {
+  return {
+    id,
+    check: (input) =>
+      refused(input)
+        ? {
+            at: nameOf('Task', input.task),
+            field,
+            says: `${what} are switched off in this installation`,
+            remedy: operatorSets(`controller.gates.${key}: true`),
+          }
+        : undefined,
+  };
+}
 
 function withoutIntent(workspace: object | undefined): object {
   return Object.fromEntries(Object.entries(workspace ?? {}).filter(([name]) => name !== 'intent'));

@@ -29,6 +29,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {number} [maxTasksPerNamespace] as many as one likes by default
  * @property {'Strict' | 'AdmissionAware'} [attestation] of every class; that of the product by default
  * @property {{ readonly cpu: string, readonly memory: string }} [requests] of a sandbox; those of the class by default
+ * @property {{ readonly cpu?: string, readonly memory?: string }} [limits] of a sandbox; those of the class by default
  * @property {{ readonly controller: string, readonly runtime: string, readonly tasks: string }} [namespaces] those of the platform file by default
  */
 
@@ -59,6 +60,7 @@ export async function synthesize({
   maxTasksPerNamespace,
   attestation,
   requests,
+  limits,
   namespaces,
 } = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
@@ -74,7 +76,7 @@ export async function synthesize({
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
       ...(maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace }),
     },
-    classes: eachWith(given.classes, { attestation, requests }),
+    classes: eachWith(given.classes, { attestation, requests, limits }),
   };
   const folder = mkdtempSync(path.join(tmpdir(), 'orka-installation-'));
   const [file, dist] = [path.join(folder, 'platform.yaml'), path.join(folder, 'dist')];
@@ -97,12 +99,15 @@ export async function synthesize({
 
 /**
  * @param {import('../images/platform.js').PlatformFile['classes']} classes
- * @param {Pick<Settings, 'attestation' | 'requests'>} change
+ * @param {Pick<Settings, 'attestation' | 'requests' | 'limits'>} change
  */
-const eachWith = (classes, { attestation, requests }) =>
+const eachWith = (classes, { attestation, requests, limits }) =>
   Object.fromEntries(
     Object.entries(classes).map(([name, { pod, ...one }]) => {
-      const resources = { ...pod.resources, requests: { ...pod.resources.requests, ...requests } };
+      const resources = {
+        requests: { ...pod.resources.requests, ...requests },
+        limits: { ...pod.resources.limits, ...limits },
+      };
       return [name, { ...one, ...(attestation === undefined ? {} : { attestation }), pod: { ...pod, resources } }];
     }),
   );

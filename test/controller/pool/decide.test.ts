@@ -726,6 +726,15 @@ group('from a claim to a Pod (§7.3, §7.4)', () => {
       is: { ...failed(), effect: 'delete-claim' },
     },
     {
+      row: 'a Pod that its node evicted is given up, and the condition says so',
+      stage: 'serving',
+      changes: [
+        withPod({ address: undefined, finished: true, ready: false }),
+        having({ ended: { cause: 'Evicted', says: 'its Pod was evicted by its node: memory' } }),
+      ],
+      is: { status: 'Degraded/Closed Evicted', instance: 'none', effect: 'delete-claim' },
+    },
+    {
       row: 'a Pod that ended because it is deleted is not given up',
       stage: 'claimed',
       changes: [having({ pods: [{ ...pod, address: undefined, finished: true, deleting: true, ready: false }] })],

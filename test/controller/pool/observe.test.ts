@@ -67,7 +67,7 @@ function worldOf(many: number) {
   return { world: Object.fromEntries(watched) as unknown as World, visited: () => visited };
 }
 
-const common = { classes: { of: () => readyClass }, runtimeNamespace: 'orka-runtimes', epoch: 1 };
+const common = { classes: { of: () => readyClass }, runtimeNamespace: 'orka-runtimes', endOf: () => undefined, epoch: 1 };
 
 async function looksAtOneOf(many: number): Promise<readonly number[]> {
   const { world, visited } = worldOf(many);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest, RuntimePool } from '../../../src/api/index.js';
+import type { PoolEffect } from '../../../src/controller/pool/decision.js';
 import { isObject } from '../../../src/lib/json.js';
 import type { JsonObject } from '../../../src/lib/json.js';
 import { fakePoolCluster, providerToken } from '../../support/fake-pool-cluster.js';
@@ -445,6 +446,53 @@ describe('the end of a pool', () => {
     expect(gone.map(({ kind }) => kind)).toEqual(['SandboxClaim', 'RuntimePool', 'SandboxWarmPool', 'SandboxTemplate']);
     expect([cluster.supervisor.drains, ownSecrets()]).toEqual([1, []]);
     expect(cluster.clock.now() - ended).toBeLessThan(5_000);
+  });
+
+  const oom = { containerID: 'containerd://1', reason: 'OOMKilled', exitCode: 137 };
+  const restartedAfter = (terminated: JsonObject, pod: Manifest): Manifest => ({
+    ...pod,
+    status: {
+      ...(pod['status'] as JsonObject),
+      containerStatuses: [{ name: 'runtime', containerID: 'containerd://2', state: { running: {} }, lastState: { terminated } }],
+    },
+  });
+  const limitOf = (pod: Manifest) =>
+    (pod['spec'] as { containers: { name: string; resources: { limits: { memory: string } } }[] }).containers.find(
+      ({ name }) => name === 'runtime',
+    )?.resources.limits.memory ?? 'none';
+
+  test('a supervisor that ran out of memory is named with its limit, in message, conditions, event and effect', async () => {
+    const effects: PoolEffect[] = [];
+    const controller = cluster.start(7, (effect) => effects.push(effect));
+    await cluster.run(controller, isServing);
+    const [pod] = cluster.objects('Pod');
+    const says = `its container runtime used more than its memory limit of ${limitOf(pod!)} and was killed (OOMKilled, exit code 137)`;
+    cluster.put(restartedAfter(oom, pod!));
+    await controller.reconcile(cluster.key, new AbortController().signal);
+    const { status } = cluster.pool()!;
+    expect(status?.message).toContain(says);
+    expect(status?.conditions?.find(({ type }) => type === 'RolloutReady')?.message).toContain(says);
+    expect(cluster.events.find(({ reason }) => reason === 'SandboxEnded')?.note).toContain(says);
+    expect(effects.find((effect) => effect.do === 'delete-claim')).toMatchObject({ cause: 'restarted', by: 'OOMKilled' });
+  });
+
+  test('a Pod that was drained and replaced between two looks is named as the cause', async () => {
+    const effects: PoolEffect[] = [];
+    const controller = cluster.start(7, (effect) => effects.push(effect));
+    await cluster.run(controller, isServing);
+    const [pod] = cluster.objects('Pod');
+    const conditions = [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }];
+    cluster.put({ ...pod!, status: { ...(pod!['status'] as JsonObject), conditions } });
+    cluster.remove('Pod', pod!.metadata.name);
+    const { uid: _uid, ...metadata } = pod!.metadata;
+    cluster.put({ ...pod!, metadata });
+    await cluster.run(controller, () => effects.some((effect) => effect.do === 'delete-claim'));
+    expect(effects.find((effect) => effect.do === 'delete-claim')).toMatchObject({
+      by: 'NodeDrained',
+      because: expect.stringContaining('its Pod was evicted') as unknown,
+    });
+    const rollout = cluster.pool()?.status?.conditions?.find(({ type }) => type === 'RolloutReady');
+    expect(rollout?.message).toContain('its Pod was evicted');
   });
 
   /** Puts a shared pool beside the served one, idle and with a Pod on a node. */

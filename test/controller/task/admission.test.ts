@@ -147,6 +147,7 @@ async function controlled({ task, agent, flags }: Row) {
     ledSince: created,
     clock: systemClock,
     runtimeNamespace: 'orka-runtimes',
+    endOf: () => undefined,
     record: () => undefined,
     namespaceUid: () => Promise.resolve('ns-uid'),
     credentialsOf: () => undefined,

@@ -1,9 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Task } from '../../../src/api/index.js';
 import { mostTokens, taskKind, validateUpdate } from '../../../src/api/index.js';
 import { runAttempt } from '../../../src/controller/task/attempt.js';
 import { attemptSteps } from '../../../src/controller/task/attempt-port.js';
 import type { AttemptPort, AttemptResult, AttemptStep } from '../../../src/controller/task/attempt-port.js';
+import type { PodEnd } from '../../../src/domain/pod-end.js';
 import { ordersOf } from '../../../src/controller/task/orders.js';
 import type { Receipt } from '../../../src/controller/task/result.js';
 import type { PromptEvent } from '../../../src/harness/events.js';
@@ -13,9 +14,17 @@ import type { Bound } from '../../support/controlled-task.js';
 import { fakeClock, settle } from '../../support/fake-clock.js';
 import { broken, fakeHarness, settled } from '../../support/fake-harness.js';
 import { refusal } from '../../support/memory-client.js';
+import { unfitMessages } from '../../support/user-text.js';
 
 const prompt = 'prompt-11111111-1111-1111-1111-111111111111-1';
 const sent = `start-prompt-${prompt}: Reply exactly: OK`;
+
+/** Of every status that any test writes. */
+const unfit: string[] = [];
+afterEach(() => {
+  // No message of a Task holds a request, a name of an internal object, or an address.
+  expect(unfit.splice(0)).toEqual([]);
+});
 
 /** One attempt under way. `log` has writes and requests in their order. */
 function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1, lastTry = false } = {}) {
@@ -31,7 +40,8 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
   const [said, reported]: [string[], unknown[]] = [[], []];
   let killedAt: string | undefined;
   let fails: (what: string) => Error | undefined = () => undefined;
-  let [serves, podDeleted] = [true, false];
+  let serves = true;
+  let ended: PodEnd | undefined;
   const write = (what: string) => {
     if (process_.signal.aborted) throw new Error(`${what} is written by a process that must not`);
     const failure = fails(what);
@@ -47,6 +57,7 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
       const after: Task = { ...task, status: change(task) };
       write(`= ${after.status?.execution?.state ?? ''}`);
       problems.push(...validateUpdate(taskKind, task, after));
+      unfit.push(...unfitMessages(after.status));
       task = after;
       return task;
     },
@@ -57,10 +68,12 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
     },
     say: (_, message) => {
       said.push(message);
+      unfit.push(...unfitMessages({ message }));
       return Promise.resolve();
     },
     report: (error) => reported.push(error),
-    podDeleted: () => podDeleted,
+    ended: () => ended,
+    endReported: () => Promise.resolve(ended),
     passed: () => undefined,
     serves: () => serves,
     step: async (name, take) => {
@@ -110,7 +123,11 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
       serves = false;
     },
     deletePod: () => {
-      podDeleted = true;
+      ended ??= { cause: 'PodDeleted', says: 'its Pod was deleted' };
+    },
+    /** What its node reports of its instance. */
+    reports: (end: PodEnd) => {
+      ended = end;
     },
     change: (metadata: Partial<Task['metadata']>) => {
       task = { ...task, metadata: { ...task.metadata, ...metadata } };
@@ -380,7 +397,7 @@ describe('a session that does not begin', () => {
     it.harness.answers.createSession = () => Promise.reject(broken('unknown'));
     expect(await it.begin()).toMatchObject({ outcome: 'settled' });
     expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'RuntimeSessionStartFailed' });
-    expect(it.task().status?.message).toContain('connect ECONNREFUSED (its instance)');
+    expect(it.task().status?.message).toBe('the connection to its instance failed (connection refused)');
     expect(it.prompts()).toBe(0);
   });
 
@@ -647,7 +664,7 @@ describe('a stream that breaks', () => {
     expect(await over).toMatchObject({ outcome: 'settled' });
     expect(it.log.filter((one) => one.startsWith('cancel'))).toEqual([]);
     expect(it.execution()).toMatchObject({ state: 'OutcomeUnknown', reason: 'RuntimeLost' });
-    expect(it.task().status?.message).toBe('its instance is gone while the prompt ran');
+    expect(it.task().status?.message).toBe('the prompt was lost: its instance is gone');
   });
 
   test('since its Pod was deleted says so', async () => {
@@ -657,7 +674,38 @@ describe('a stream that breaks', () => {
     it.deletePod();
     it.lost.abort();
     await over;
-    expect(it.task().status?.message).toBe('its Pod was deleted while the prompt ran');
+    expect(it.task().status?.message).toBe('the prompt was lost: its Pod was deleted');
+  });
+
+  test.each<[string, PodEnd]>([
+    [
+      'out of memory',
+      { cause: 'OOMKilled', says: 'its container runtime used more than its memory limit of 2Gi and was killed' },
+    ],
+    ['drained', { cause: 'NodeDrained', says: 'its Pod was evicted from node node1, as a drain of the node does' }],
+  ])('names what ended its instance, in message and condition: %s', async (_, instance) => {
+    const it = attempt();
+    it.harness.say(it.harness.events.accepted);
+    const { over } = await it.sent();
+    it.reports(instance);
+    it.harness.end(broken('request_written'));
+    await over;
+    expect(it.task().status).toMatchObject({
+      message: `the prompt was lost: ${instance.says}`,
+      execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' },
+      conditions: [{ type: 'Complete', status: 'False', reason: instance.cause }],
+    });
+    expect(it.problems).toEqual([]);
+  });
+
+  test('is said in a sentence, and the request is for the log', async () => {
+    const it = attempt();
+    it.harness.say(it.harness.events.accepted);
+    const { over } = await it.sent();
+    it.harness.end(broken('request_written'));
+    await over;
+    expect(it.task().status?.message).toBe('the prompt was lost: the connection to its instance failed (connection refused)');
+    expect(it.reported.map(String).join()).toContain('PUT /v2/x');
   });
 
   test('or ends without an end, leaves an unknown outcome when nothing is proven', async () => {
@@ -891,7 +939,7 @@ describe('a workspace', () => {
     expect(it.task().status).toMatchObject({
       phase: 'Failed',
       resultRef: { available: true },
-      message: 'the workspace could not be validated: its Pod was deleted before',
+      message: 'the workspace could not be validated: its Pod was deleted',
       delivery: { state: 'DeliveryConflict', reason: 'RuntimeWorkspaceLost' },
     });
   });

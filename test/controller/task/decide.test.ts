@@ -1,8 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Agent, RuntimePool, Task } from '../../../src/api/index.js';
 import { waitingOf } from '../../../src/domain/queue-order.js';
 import type { Waiting } from '../../../src/domain/queue-order.js';
-import { decide } from '../../../src/controller/task/decide.js';
+import { decide as decideOf } from '../../../src/controller/task/decide.js';
 import type { TaskDecision } from '../../../src/controller/task/decision.js';
 import type { TaskObservation } from '../../../src/controller/task/observation.js';
 import { annotationKeys, finalizers } from '../../../src/domain/labels.js';
@@ -23,6 +23,19 @@ import {
 import { agent } from '../../support/objects.js';
 import { readVectors } from '../../support/vectors.js';
 import type { Vector } from '../../support/vectors.js';
+import { unfitMessages } from '../../support/user-text.js';
+
+/** Of everything that any test has decided. */
+const unfit: string[] = [];
+afterEach(() => {
+  // No message of a Task holds a request, a name of an internal object, or an address.
+  expect(unfit.splice(0)).toEqual([]);
+});
+const decide: typeof decideOf = (o, now) => {
+  const decision = decideOf(o, now);
+  unfit.push(...unfitMessages(decision));
+  return decision;
+};
 
 const soon = created + 10_000;
 const bound = boundTask();
@@ -229,7 +242,7 @@ describe('at its deadline a Task', () => {
       message: `Pod ${bound.plan.poolName}-0123456789-sandbox-claim at 10.1.2.3:8080 is not ready`,
     });
     expect(ending(decide(served({ pool }), late))?.message).toBe(
-      'deadline exceeded before runtime admission; its pool says: Pod (its workspace) at (its instance) is not ready',
+      'deadline exceeded before runtime admission; its pool says: Pod (its instance) at (its address) is not ready',
     );
     expect(ending(decide(served(), late))?.message).toBe('deadline exceeded before runtime admission');
   });
@@ -283,12 +296,77 @@ describe('a Task that is not bound', () => {
     });
   });
 
-  test('waits five seconds for a class that may be applied together with it, then is refused', () => {
-    const missing = { state: 'missing', says: 'there is no RuntimePoolClass for codex/standard' } as const;
-    expect(decide(seen(newTask(), { poolClass: missing }), created + 4_999)).toEqual({ wait: 1 });
-    expect(decide(seen(newTask(), { poolClass: missing }), created + 5_000).effect).toMatchObject({
-      do: 'refuse',
-      refusal: { gate: 'plan', reason: 'InvalidRuntimeProfile', finding: { allowed: 'a class for codex/standard' } },
+  describe('whose class is missing', () => {
+    const says = 'there is no RuntimePoolClass for codex/standard; classes that exist: claude (claude/standard)';
+    const poolClass = { state: 'missing', says } as const;
+    const message = `waits up to two minutes for its class: ${says}`;
+    const since = created + 60_000;
+    const recorded = (task: Task): Task => ({
+      ...task,
+      status: {
+        ...task.status,
+        message,
+        conditions: [
+          {
+            type: 'ClassAvailable',
+            status: 'False',
+            reason: 'RuntimePoolClassMissing',
+            message,
+            lastTransitionTime: at(since),
+          },
+        ],
+      },
+    });
+
+    test('waits five seconds in silence for one that is applied together with it', () => {
+      expect(decide(seen(newTask(), { poolClass }), created + 4_999)).toEqual({ wait: 1 });
+    });
+
+    test.each<[string, TaskObservation]>([
+      ['that is new', seen(newTask(), { poolClass })],
+      ['that is bound and has no pool', served({ poolClass, pool: undefined })],
+      ['whose pool waits for the class', served({ poolClass, pool: with_(poolOf(bound.plan), { lifecycle: 'Degraded' }) })],
+    ])('says which classes exist, and records since when it waits: a Task %s', (_, o) => {
+      expect(decide(o, since).effect).toEqual({ do: 'say', message, reason: 'RuntimePoolClassMissing' });
+      const waits = { ...o, task: recorded(o.task) };
+      expect(decide(waits, since + 50_000)).toEqual({ wait: 70_000 });
+    });
+
+    test('is refused two minutes after the time that is on record, whoever leads then', () => {
+      const o = seen(recorded(newTask()), { poolClass });
+      expect(verb(decide(o, since + 119_999))).toBe('wait');
+      expect(decide({ ...o, ledSince: since + 119_000 }, since + 120_000).effect).toMatchObject({
+        do: 'refuse',
+        refusal: {
+          gate: 'plan',
+          reason: 'InvalidRuntimeProfile',
+          finding: { says, remedy: expect.stringContaining('platform.yaml') },
+        },
+      });
+    });
+
+    test('fails after two minutes if it is bound', () => {
+      expect(ending(decide(served({ poolClass, pool: undefined }, recorded(bound.task)), since + 120_000))).toMatchObject({
+        state: 'Failed',
+        reason: 'InvalidRuntimeProfile',
+        message: expect.stringContaining(says),
+      });
+    });
+
+    test('forgets that time when the class is back, so that another gap has two minutes again', () => {
+      expect(decide(seen(recorded(newTask())), since + 130_000).effect).toEqual({ do: 'say', message: undefined });
+      const drifted = { state: 'drifted', says: 'look here' } as const;
+      expect(decide(seen(recorded(newTask()), { poolClass: drifted }), since + 130_000).effect).toEqual({
+        do: 'say',
+        message: undefined,
+      });
+    });
+
+    test('does not take a class that cannot be listed for one that is back', () => {
+      const unreadable = { state: 'unreadable', says: 'the controller may not list RuntimePoolClasses' } as const;
+      expect(decide(seen(recorded(newTask()), { poolClass: unreadable }), since + 130_000).effect).toMatchObject({
+        message: expect.stringContaining('may not list'),
+      });
     });
   });
 

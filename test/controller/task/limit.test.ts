@@ -78,6 +78,7 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
     epoch,
     clock: systemClock,
     runtimeNamespace: 'orka-runtimes',
+    endOf: () => undefined,
     record: () => undefined,
     namespaceUid: () => Promise.resolve('ns-uid'),
     credentialsOf: () => undefined,

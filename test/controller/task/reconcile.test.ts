@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ActiveInstance, Manifest, RuntimePool, Task } from '../../../src/api/index.js';
 import { createTaskMemory } from '../../../src/controller/task/memory.js';
 import { observeTask } from '../../../src/controller/task/observe.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
 import type { TaskReconciler, TaskReconcilerOptions } from '../../../src/controller/task/reconcile.js';
+import type { ClassVerdict } from '../../../src/controller/classes.js';
 import { frozenByClass } from '../../../src/domain/frozen.js';
 import { finalizers } from '../../../src/domain/labels.js';
 import { planTask } from '../../../src/domain/plan.js';
@@ -38,6 +39,7 @@ import { agent, poolClass } from '../../support/objects.js';
 import { limit } from '../../support/pace.js';
 import { ownAddress as address, scriptedSupervisor, testCredentials } from '../../support/supervisor.js';
 import type { ScriptedSupervisor } from '../../support/supervisor.js';
+import { unfitMessages } from '../../support/user-text.js';
 
 const adapterDigests = { scripted: `sha256:${'a'.repeat(64)}` };
 const spec = poolClass({ runtime: { ...poolClass().runtime, adapterDigests } });
@@ -98,9 +100,19 @@ const uid = () => `11111111-1111-1111-1111-${String(++tasks).padStart(12, '0')}`
 
 const boundClass = { ...readyClass, compiled: { ...readyClass.compiled, spec, frozen: frozenByClass(spec) } };
 
+/** Of every status and event that any test writes. */
+const unfit: string[] = [];
+afterEach(() => {
+  // No message of a Task holds a request, a name of an internal object, or an address.
+  expect(unfit.splice(0)).toEqual([]);
+});
+
 function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
   const problems: unknown[] = [];
-  const client = memoryClient((before, after) => problems.push(...problemsOf(before, after)));
+  const client = memoryClient((before, after) => {
+    problems.push(...problemsOf(before, after));
+    if (after.kind === 'Task') unfit.push(...unfitMessages(after['status']));
+  });
   const events: KubeEvent[] = [];
   const errors: unknown[] = [];
   const outcomes: string[] = [];
@@ -117,7 +129,11 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     epoch,
     clock: systemClock,
     runtimeNamespace: 'orka-runtimes',
-    record: (event) => events.push(event),
+    endOf: () => (client.at('Pod', 'pod') ? undefined : { cause: 'PodDeleted', says: 'its Pod was deleted' }),
+    record: (event) => {
+      events.push(event);
+      unfit.push(...unfitMessages(event));
+    },
     namespaceUid: () => Promise.resolve('ns-uid'),
     credentialsOf: () => ({ credentials: testCredentials }) as never,
     ledSince: Date.now(),
@@ -213,6 +229,28 @@ async function queued(prompt: string, it = controlled(), timeout = '10m', taskUi
   serve(it);
   return it;
 }
+
+test('a missing class is on record in the Task, and off it when the class is back', async () => {
+  let verdict: ClassVerdict = { state: 'missing', says: 'there is no RuntimePoolClass for codex/standard' };
+  const it = controlled({ classes: { of: () => verdict } });
+  it.client.put(coder);
+  it.client.put(newTask({}, { uid: uid(), creationTimestamp: at(Math.floor(Date.now() / 1000) * 1000 - 60_000) }));
+  await it.run();
+  expect(it.task()?.status).toMatchObject({
+    phase: 'Pending',
+    message: 'waits up to two minutes for its class: there is no RuntimePoolClass for codex/standard',
+    conditions: [{ type: 'ClassAvailable', status: 'False', reason: 'RuntimePoolClassMissing' }],
+  });
+  const recorded = it.task()?.status?.conditions;
+  verdict = { state: 'missing', says: 'there is still none' };
+  await it.run();
+  expect(it.task()?.status?.conditions?.[0]?.lastTransitionTime).toBe(recorded?.[0]?.lastTransitionTime);
+  verdict = boundClass;
+  await it.run();
+  expect(it.task()?.status).toMatchObject({ execution: { state: 'Queued' } });
+  expect(it.task()?.status).not.toHaveProperty('conditions');
+  expect(it.problems).toEqual([]);
+});
 
 describe('a Task from its creation to its end, with a supervisor', () => {
   test('is taken, bound and queued before anything runs', async () => {
@@ -402,7 +440,7 @@ describe('a Task from its creation to its end, with a supervisor', () => {
     await it.reconciler.idle();
     expect(it.task()?.status).toMatchObject({
       phase: 'Failed',
-      message: 'its Pod was deleted while the prompt ran',
+      message: 'the prompt was lost: its Pod was deleted',
       execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' },
     });
     await eventuallyAnswers(async () => {
@@ -489,6 +527,7 @@ describe('an attempt that fails after its session began', () => {
         classes: { of: () => boundClass },
         hosting,
         runtimeNamespace: 'orka-runtimes',
+        endOf: () => undefined,
         epoch,
         ledSince: 0,
         standingOf: () => undefined,
@@ -738,7 +777,7 @@ describe('a controller that starts', () => {
         execution: { state: 'Succeeded', outcome: 'Succeeded' },
         delivery: { state: 'DeliveryConflict', reason: 'RuntimeWorkspaceLost' },
       });
-      expect([it.events.map(({ reason }) => reason), it.problems]).toEqual([['RuntimeWorkspaceLost'], []]);
+      expect([it.events.map(({ reason }) => reason), it.problems]).toEqual([['ControllerRestarted'], []]);
     },
   );
 
@@ -751,10 +790,13 @@ describe('a controller that starts', () => {
     for (let i = 0; i < 100 && first.task()?.status?.phase === 'Running'; i++) await restarted.run();
     const settledTask = first.task()?.status;
     expect(settledTask).toMatchObject({ phase: 'Failed', execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' } });
-    expect(settledTask?.message).toContain('its instance says that it ended (cancelled), but its answer is lost');
+    expect(settledTask?.message).toBe(
+      'the controller restarted or was upgraded while the prompt ran, or was being sent; its instance says that it ended (cancelled), but its answer is lost, and it is not sent again',
+    );
+    expect(settledTask?.conditions).toMatchObject([{ type: 'Complete', status: 'False', reason: 'ControllerRestarted' }]);
     expect(settledTask?.execution?.runtimeSessionCleanupDigest).toMatch(/^sha256:/);
     expect((await status()).sessions ?? []).toEqual([]);
-    expect([restarted.events.map(({ reason }) => reason), first.problems]).toEqual([['RuntimeLost'], []]);
+    expect([restarted.events.map(({ reason }) => reason), first.problems]).toEqual([['ControllerRestarted'], []]);
   });
 
   test('that is deleted ends though its answer may not be read: the Role of its namespace went first', async () => {

@@ -1,9 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { neutral } from '../../../src/controller/task/words.js';
-import { baseName, childName, workspaceNames } from '../../../src/domain/names.js';
+import { baseName, childName, workspaceNames } from '../../src/domain/names.js';
+import { redacted } from '../../src/domain/redaction.js';
 
 const base = baseName('team-a', 'acp-ws-codex-0123456789abcdef');
+const shared = baseName('team-a', 'acp-opencode-0123456789abcdef');
+const session = baseName('team-a', 'acp-ws-session-0123456789abcdef');
 const children = [
+  base,
+  shared,
+  session,
+  `${shared}-6d5f7c9b8-x2x4z`,
   ...Object.values(workspaceNames(base)),
   ...['deny-all', 'control-in', 'dns-egress', 'provider-proxy-egress', 'controller-egress', 'pdb'].map((end) =>
     childName(base, end),
@@ -13,27 +19,29 @@ const children = [
 ];
 
 test.each(children)('a Task never names %s', (name) => {
-  expect(neutral(`Pod ${name}: is not ready`)).toBe('Pod (its workspace): is not ready');
-  expect(neutral(`orka-runtimes/${name}, "${name}"`)).toBe('orka-runtimes/(its workspace), "(its workspace)"');
+  expect(redacted(`Pod ${name}: is not ready`)).toBe('Pod (its instance): is not ready');
+  expect(redacted(`orka-runtimes/${name}, "${name}"`)).toBe('orka-runtimes/(its instance), "(its instance)"');
 });
 
 test.each(['10.1.2.3:8080', '10.1.2.3', '[fd00::1]:8080', 'fd00:10:244::5'])('nor the address %s', (address) => {
-  expect(neutral(`connect ECONNREFUSED ${address}`)).toBe('connect ECONNREFUSED (its instance)');
+  expect(redacted(`connect ECONNREFUSED ${address}`)).toBe('connect ECONNREFUSED (its address)');
 });
 
 test.each([
   'expected at 12:30:45, found sha256:0123',
   'Task team-a/t1: spec.prompt: found 3 bytes',
+  'queued for RuntimePool acp-ws-codex-0123456789abcdef, which was made anew',
+  'RuntimePool team-a/acp-codex-0123456789abcdef: spec.runtime.image: found nothing',
   'agent-sandbox provider CRDs',
 ])('other words stay: %s', (text) => {
-  expect(neutral(text)).toBe(text);
+  expect(redacted(text)).toBe(text);
 });
 
 test('the index of a list is no address', () => {
   const text = 'Pod: spec.containers[1].env[0]: found nothing';
-  expect(neutral(text)).toBe(text);
+  expect(redacted(text)).toBe(text);
 });
 
 test.each(['a-', '1.', 'a:', 'acp-a-'])('a text of a megabyte is cut before it is searched: %s', (part) => {
-  expect(neutral(part.repeat(1_000_000 / part.length)).length).toBeLessThan(10_000);
+  expect(redacted(part.repeat(1_000_000 / part.length)).length).toBeLessThan(10_000);
 });

@@ -1,0 +1,87 @@
+/** What a Task, its pool, an event and a metric say of an instance that ends, or cannot begin: the cause that Kubernetes knows. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Task } from '../../src/api/index.js';
+import { eventually, kubectl } from './support/cluster.js';
+import { explained } from './support/evidence.js';
+import { during, quota } from './support/faults.js';
+import { applyObjects, example, poolServing, readPool, readTask, taskLike, taskOver } from './support/first-task.js';
+import { installed } from './support/installed.js';
+import type { Installed } from './support/installed.js';
+import { metricsOf } from './support/metrics.js';
+
+const namespace = example.task.metadata.namespace ?? '';
+const memory = '1Gi';
+let product: Installed;
+
+beforeAll(async () => {
+  product = await installed({ gates: true, limits: { memory } });
+}, 600_000);
+afterAll(async () => {
+  await product.remove();
+}, 600_000);
+
+/** Makes the supervisor the first that the kernel ends, then uses up the memory of its container. */
+const useUp =
+  "require('fs').writeFileSync('/proc/1/oom_score_adj', '1000'); const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1));";
+
+const begin = (name: string, prompt: string) => applyObjects(kubectl, [example.agent, taskLike(name, { prompt })]);
+const saying = (name: string, what: RegExp): Promise<Task> =>
+  eventually(
+    `Task ${name} that says ${what.source}`,
+    async () => {
+      const task = await readTask(kubectl, { name, namespace });
+      return what.test(task?.status?.message ?? '') ? task : undefined;
+    },
+    60,
+  );
+
+test('a sandbox that runs out of memory is named with its limit, on Task, pool, event and metric', async () => {
+  await explained(product, async () => {
+    const name = 'ends-memory';
+    await begin(name, 'Wait 60 seconds. Reply exactly: NEVER');
+    const pool = await poolServing(kubectl, { name, namespace }, 180);
+    await eventually(
+      'a prompt that runs',
+      async () => (await readTask(kubectl, { name, namespace }))?.status?.execution?.state === 'Running' || undefined,
+      120,
+    );
+    const { podName = '', podNamespace = '' } = pool.status?.activeInstance ?? {};
+    // What it is run in ends with the container.
+    await kubectl(['exec', '-n', podNamespace, podName, '--', '/usr/local/bin/node', '-e', useUp]).catch(() => undefined);
+    const says = `its container runtime used more than its memory limit of ${memory} and was killed (OOMKilled, exit code 137)`;
+    const { status } = await taskOver(kubectl, { name, namespace }, 120);
+    expect(status).toMatchObject({
+      phase: 'Failed',
+      message: `the prompt was lost: ${says}`,
+      execution: { state: 'OutcomeUnknown', reason: 'RuntimeLost' },
+      conditions: [{ type: 'Complete', reason: 'OOMKilled' }],
+    });
+    const events = await eventually('the event of the pool', async () => {
+      const text = await kubectl(['get', 'events', '-n', namespace, '-o', 'json']);
+      return text.includes('"SandboxEnded"') ? text : undefined;
+    });
+    expect(events).toContain(says);
+    const counted = await metricsOf(kubectl, product);
+    expect(counted('orka_workspaces_pool_instances_lost_total', 'cause="OOMKilled"')).toBe(1);
+  });
+}, 500_000);
+
+describe('a Pod that cannot begin', () => {
+  test('for a quota says what the quota says, and for a request above any node what the scheduler says', async () => {
+    await explained(product, async () => {
+      await during(quota(product.namespaces.runtime, 'pods'), async () => {
+        await begin('ends-quota', 'Reply exactly: NEVER');
+        await saying('ends-quota', /exceeded quota/);
+      });
+      await kubectl(['delete', 'tasks.core.orka.ai', 'ends-quota', '-n', namespace, '--timeout=60s']);
+      await product.reinstall({ gates: true, limits: { memory, cpu: '1000' }, requests: { cpu: '1000', memory: '512Mi' } });
+      await begin('ends-cpu', 'Reply exactly: NEVER');
+      const { status } = await saying('ends-cpu', /Insufficient cpu/);
+      expect(status?.message).toContain('cannot be scheduled');
+      expect(
+        (await readPool(kubectl, { name: status?.execution?.runtimePoolName ?? '', namespace }))?.status?.conditions,
+      ).toContainEqual(expect.objectContaining({ type: 'SchedulingReady', status: 'False', reason: 'Unschedulable' }));
+      await kubectl(['delete', 'tasks.core.orka.ai', 'ends-cpu', '-n', namespace, '--timeout=60s']);
+    });
+  }, 500_000);
+});
