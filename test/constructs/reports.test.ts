@@ -118,7 +118,7 @@ const told: readonly (readonly [report: string, file: string, sentence: string])
   ['cdk8s#2269', 'cli/synth', 'only the paths of changed files are on stdout'],
   ['plus#4395', 'constructs/reports', 'for all ports of a protocol names the protocol and no port'],
   ['port 0', 'constructs/reports', 'with port 0, which would mean all ports'],
-  ['cdk8s#2238', 'constructs/install', 'the policy, the Service and the Deployment mean the same Pods'],
+  ['cdk8s#2238', 'constructs/install', 'the policy, the Services and the Deployment mean the same Pods'],
   ['BetterDB-inc/monitor#279', 'constructs/reports', 'whose peers are spelled _from'],
 ];
 
