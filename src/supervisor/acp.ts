@@ -94,10 +94,10 @@ export function createAcpConnection(
   function send(message: JsonObject): Promise<void> {
     const line = `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
     if (end) return Promise.reject(end);
-    if (Buffer.byteLength(line) > maxMessage) return Promise.reject(broken(`messages of at most ${maxMessage} bytes`));
+    if (Buffer.byteLength(line) > maxMessage) return Promise.reject(broken(`a message has more than ${maxMessage} bytes`));
     if (stdin.writableLength > maxMessage) {
       // It asks, and does not read what it is answered.
-      const unread = broken('an agent that reads its messages');
+      const unread = broken('it does not read its messages');
       close(unread);
       return Promise.reject(unread);
     }
@@ -160,8 +160,8 @@ export function createAcpConnection(
         new AcpError('protocol', {
           at: 'agent',
           field: 'standard output',
+          says: `more than ${mostStrayLines} lines are no JSON-RPC 2.0 messages, the first of which is`,
           found: stray.first,
-          allowed: `JSON-RPC 2.0 messages, and at most ${mostStrayLines} other lines, of which this was the first`,
         }),
       );
   }
@@ -169,7 +169,7 @@ export function createAcpConnection(
   function receiveLong(head: string): void {
     if (end) return;
     if (/"method"\s*:\s*"session\/update"/.test(head)) handlers.oversized(/"sessionUpdate"\s*:\s*"(\w+)"/.exec(head)?.[1]);
-    else close(broken(`messages of at most ${maxMessage} bytes`));
+    else close(broken(`a message has more than ${maxMessage} bytes`));
   }
 
   async function leave(wait: number): Promise<void> {
@@ -182,7 +182,7 @@ export function createAcpConnection(
     line: receive,
     long: receiveLong,
     endless: () => {
-      close(broken('lines that end'));
+      close(broken('it writes a line without end'));
     },
   });
   void exited.then(async (how) => {
@@ -218,7 +218,7 @@ export async function within<T>(promise: Promise<T>, timeout: number, what: stri
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new AcpError('timeout', { at: 'agent', field: what, allowed: `an answer within ${timeout} ms` }));
+      reject(new AcpError('timeout', { at: 'agent', field: what, says: `no answer within ${timeout} ms` }));
     }, timeout);
   });
   try {
@@ -240,13 +240,13 @@ function pause(milliseconds: number): Promise<undefined> {
 function answeredError(error: Json, redact: (text: string) => string): AcpError {
   const { code, message } = isObject(error) ? error : ({} as JsonObject);
   const text = typeof message === 'string' ? redact(message).slice(0, 500) : 'no message';
-  return new AcpError('answer', { at: 'agent', found: `${typeof code === 'number' ? code : 'no code'}: ${text}` });
+  return new AcpError('answer', { at: 'agent', says: `error ${typeof code === 'number' ? code : 'without code'}: ${text}` });
 }
 
-function broken(allowed: string): AcpError {
-  return new AcpError('protocol', { at: 'agent', allowed });
+function broken(says: string): AcpError {
+  return new AcpError('protocol', { at: 'agent', says });
 }
 
 function gone(how?: string): AcpError {
-  return new AcpError('closed', { at: 'agent', found: how ?? 'its pipes are closed' });
+  return new AcpError('closed', { at: 'agent', says: how ?? 'its pipes are closed' });
 }

@@ -149,7 +149,7 @@ async function greet(connection: AcpConnection, options: Parameters<typeof conne
     });
   const hello = await ask('initialize', { protocolVersion: 1, clientCapabilities, clientInfo });
   if (!isObject(hello) || hello['protocolVersion'] !== 1)
-    throw new AcpError('protocol', { at: 'agent', field: 'protocolVersion', allowed: '1' });
+    throw new AcpError('protocol', { at: 'agent', field: 'protocolVersion', ...versionFound(hello), allowed: '1' });
   if (options.authMethod !== undefined) await ask('authenticate', { methodId: options.authMethod });
   const { runtimeSessionID, generation, profileDigest } = options.session;
   const session = await ask('session/new', {
@@ -159,6 +159,12 @@ async function greet(connection: AcpConnection, options: Parameters<typeof conne
   });
   checkModel(session, options);
   return sessionIdOf(session);
+}
+
+/** A number is shown, a text may be anything. */
+function versionFound(hello: Json): { readonly found?: number } {
+  const version = isObject(hello) ? hello['protocolVersion'] : undefined;
+  return typeof version === 'number' ? { found: version } : {};
 }
 
 /** That a program changes the user of a child is believed when the kernel says so. */
@@ -171,5 +177,5 @@ function verifyIdentity(pid: number, { uid, gid }: { readonly uid: number; reado
     found.groups === '' &&
     /^0+$/.test(found.capabilities) &&
     found.noNewPrivileges === '1';
-  if (!own) throw new AcpError('protocol', { at: 'agent', allowed: 'a process of its own user without groups and capabilities' });
+  if (!own) throw new AcpError('protocol', { at: 'agent', says: 'its process has another user, groups or capabilities' });
 }

@@ -48,7 +48,7 @@ export async function startChild({ command, cwd, env, identity }: ChildOptions):
   const process = spawn(program, args, { cwd: '/', env: { ...env }, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
   const exited = new Promise<string>((resolve) => {
     process.once('exit', (code, signal) => {
-      resolve(signal === null ? `exit code ${code ?? 'unknown'}` : `ended by ${signal}`);
+      resolve(signal === null ? `ended with exit code ${code ?? 'unknown'}` : `ended by ${signal}`);
     });
   });
   await new Promise<void>((resolve, reject) => {

@@ -16,7 +16,7 @@ export class CreationError extends CodedError<'stage'> {
   readonly stage: CreationStage;
 
   constructor(stage: CreationStage, cause: unknown) {
-    super('stage', { at: 'session', field: stage, found: cause instanceof Error ? cause.message : String(cause) }, { cause });
+    super('stage', { at: 'session', field: stage, says: cause instanceof Error ? cause.message : String(cause) }, { cause });
     this.stage = stage;
   }
 }

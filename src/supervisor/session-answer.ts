@@ -9,7 +9,12 @@ const longestId = 1024;
 export function sessionIdOf(answer: Json): string {
   const id = isObject(answer) ? answer['sessionId'] : undefined;
   if (typeof id !== 'string' || id === '' || Buffer.byteLength(id) > longestId)
-    throw new AcpError('protocol', { at: 'agent', field: 'sessionId', allowed: `a text of 1 to ${longestId} bytes` });
+    throw new AcpError('protocol', {
+      at: 'agent',
+      field: 'sessionId',
+      says: 'there is none, or it is too long',
+      allowed: `a text of 1 to ${longestId} bytes`,
+    });
   return id;
 }
 
@@ -48,15 +53,15 @@ function reportedModels(answer: Json): readonly string[] {
 }
 
 /** ACP's code of an agent that wants a login; -32000 is also JSON-RPC's first code of a server's own errors. */
-const authRequired = '-32000: ';
+const authRequired = 'error -32000: ';
 const asksForLogin =
   /\bo?auth(?:entication|orization)? (?:is )?required|auth_required|not (?:logged|signed) in|log ?in required|(?:please|must|need to) (?:log|sign) ?in|run \/login/i;
 
 /** The same error; an answer that asks for a login as `unusable`, in the agent's words: no other session of this agent would have one. */
 export function readRefusal(error: unknown, method: string): unknown {
   if (!(error instanceof AcpError) || error.code !== 'answer') return error;
-  const found = String(error.finding.found);
-  if (!found.startsWith(authRequired) && !asksForLogin.test(found)) return error;
-  const says = `authentication required: ${method} was answered with "${found}"`;
+  const answer = error.finding.says ?? '';
+  if (!answer.startsWith(authRequired) && !asksForLogin.test(answer)) return error;
+  const says = `authentication required: ${method} was answered with ${answer}`;
   return new AcpError('unusable', { at: 'agent', says }, { cause: error });
 }

@@ -2,6 +2,7 @@
  * The worker of an agent: a long-lived process below the agent's own that it cannot work without. Some agents wait for ever for an answer
  * of a worker that is gone, so the supervisor watches it.
  */
+import { readFileSync } from 'node:fs';
 import type { JsonObject } from '../lib/json.js';
 import { isRunning, processesOf } from './processes.js';
 import type { ProcessMark, ProcessOwner } from './processes.js';
@@ -9,8 +10,8 @@ import type { ProcessMark, ProcessOwner } from './processes.js';
 /** Method of the notification with which `child-reporter.js` tells how a child ended. */
 export const childEnded = '_orka/child_ended';
 
-/** Path of the module that a Node agent has to load for these reports. */
-export const childReporter = new URL('./child-reporter.js', import.meta.url).pathname;
+/** The module that a Node agent has to load for these reports, as a URL that needs no file: the session's user may not read ours. */
+export const childReporter = `data:text/javascript;base64,${readFileSync(new URL('./child-reporter.js', import.meta.url), 'base64')}`;
 
 /** Milliseconds between two looks, and in which a report of the end may follow. */
 const [lookEvery, reportWithin] = [250, 500];

@@ -219,8 +219,8 @@ describe('with a prompt', () => {
     ['ends and leaves its pipes to a child', 'leave-pipes', 'exit code 3'],
     ['closes its output and stays', 'close-stdout', 'pipes'],
     ['says more lines that are no messages than are skipped', 'garbage 101', 'this is no message, 0'],
-    ['writes one line that does not end', 'endless', 'lines that end'],
-    ['asks without reading its answers', 'endless-questions', 'reads'],
+    ['writes one line that does not end', 'endless', 'it writes a line without end'],
+    ['asks without reading its answers', 'endless-questions', 'does not read its messages'],
   ] as const;
   const ends = atOnce(orders, ([, order]) => endOf(nameOf(order), order));
 

@@ -58,7 +58,7 @@ test('the name of another model is redacted, then cut in the refusal', () => {
   expect(check).toThrow(/current model: found "x{197}\[r…, allowed: gpt-5.5/);
 });
 
-const answered = (found: string) => new AcpError('answer', { at: 'agent', found });
+const answered = (found: string) => new AcpError('answer', { at: 'agent', says: `error ${found}` });
 
 test.each([
   ['-32000: Authentication required'],
@@ -70,7 +70,7 @@ test.each([
   const error = readRefusal(answered(found), 'session/new');
   expect(error).toMatchObject({
     code: 'unusable',
-    message: expect.stringContaining(`authentication required: session/new was answered with "${found}"`),
+    message: expect.stringContaining(`authentication required: session/new was answered with error ${found}`),
   });
 });
 
