@@ -15,10 +15,18 @@ const AgentCLIRuntimeSchema = object(
   {
     type: optional(choice(providerKinds)),
     runtimeRef: optional(object({ name: text({ minLength: 1 }) })),
-    contractVersion: optional(choice(contractVersions, { description: 'Absent: orka.harness.v2.' })),
-    defaultMaxTurns: optional(int32({ minimum: 1, maximum: 1000, description: 'Absent: 50.' })),
-    defaultAllowedTools: optional(list(text(), { description: 'Absent: no restriction.' })),
-    defaultAllowBash: optional(flag({ description: 'Absent: true.' })),
+    contractVersion: optional(
+      choice(contractVersions, {
+        description: 'Protocol of the runtime; orka.harness.v1 is refused. It never changes once set. Absent: orka.harness.v2.',
+      }),
+    ),
+    defaultMaxTurns: optional(
+      int32({ minimum: 1, maximum: 1000, description: 'Calls of the model that a prompt may make. Absent: 50.' }),
+    ),
+    defaultAllowedTools: optional(
+      list(text(), { description: 'Tools that the agent may use, by name. Absent: no restriction.' }),
+    ),
+    defaultAllowBash: optional(flag({ description: 'Whether the agent may run shell commands. Absent: true.' })),
     defaultReasoningEffort: optional(choice(reasoningEfforts)),
   },
   {
@@ -37,8 +45,8 @@ const ModelConfigSchema = object({
   provider: optional(text()),
   name: optional(text()),
   temperature: optional(number()),
-  contextWindow: optional(int64({ minimum: 1, description: 'In tokens.' })),
-  maxTokens: optional(int64({ description: 'In tokens.' })),
+  contextWindow: optional(int64({ minimum: 1, description: 'Size of the context, in tokens. For runtime opencode only.' })),
+  maxTokens: optional(int64({ description: 'Longest answer, in tokens. For runtime opencode only.' })),
   fallbacks: optional(list(object({ providerRef: text(), model: optional(text()) }))),
 });
 
@@ -61,7 +69,9 @@ export const AgentSpecSchema = object(
     model: optional(ModelConfigSchema),
     systemPrompt: optional(SystemPromptSchema),
     providerRef: optional(ReferenceSchema),
-    tools: optional(list(object({ name: text(), enabled: optional(flag({ description: 'Absent: true.' })) }))),
+    tools: optional(
+      list(object({ name: text(), enabled: optional(flag({ description: 'Whether the agent has the tool. Absent: true.' })) })),
+    ),
     skills: optional(list(SkillReferenceSchema)),
     resources: optional(ResourcesSchema),
     execution: optional(
@@ -85,8 +95,8 @@ export const AgentSpecSchema = object(
       object({
         enabled: optional(flag()),
         allowedAgents: optional(list(ReferenceSchema)),
-        maxConcurrentChildren: optional(int32({ minimum: 1, description: 'Absent: 5.' })),
-        maxDepth: optional(int32({ minimum: 1, description: 'Absent: 3.' })),
+        maxConcurrentChildren: optional(int32({ minimum: 1, description: 'Tasks of its own that run at once. Absent: 5.' })),
+        maxDepth: optional(int32({ minimum: 1, description: 'Levels of Tasks that make Tasks. Absent: 3.' })),
         autonomous: optional(flag()),
         maxIterations: optional(int32({ minimum: 0 })),
         approvalRequiredTools: optional(list(text())),

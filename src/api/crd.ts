@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../lib/json.js';
+import { descriptionOf } from './descriptions/index.js';
 import type { Kind } from './kind.js';
 import type { Manifest } from './meta.js';
 import { structural } from './structural.js';
@@ -33,7 +34,7 @@ export function crd(kind: Kind<unknown>): Manifest {
             ...(wide ? { priority: 1 } : {}),
             jsonPath,
           })),
-          schema: { openAPIV3Schema: rootNode(structural(kind.schema)) },
+          schema: { openAPIV3Schema: rootNode(kind.kind, structural(kind.schema)) },
           subresources: { status: {} },
         },
       ],
@@ -41,14 +42,11 @@ export function crd(kind: Kind<unknown>): Manifest {
   };
 }
 
-function rootNode(root: StructuralNode): JsonObject {
+function rootNode(kind: string, root: StructuralNode): JsonObject {
   const { spec, status } = root.properties ?? {};
   const known = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' } } as const;
-  return crdNode({
-    ...root,
-    properties: { ...known, ...(spec ? { spec } : {}), ...(status ? { status } : {}) },
-    required: ['spec'],
-  });
+  const properties = { ...known, ...(spec ? { spec } : {}), ...(status ? { status } : {}) };
+  return crdNode({ ...root, properties, required: ['spec'] }, kind);
 }
 
 /** The keywords in the order in which a reader wants them. */
@@ -79,20 +77,33 @@ const keywords = [
   'x-kubernetes-validations',
 ] as const satisfies readonly (keyof StructuralNode)[];
 
-function crdNode(node: StructuralNode): JsonObject {
+/** @param path - of the node, from the kind on */
+function crdNode(node: StructuralNode, path: string): JsonObject {
+  const description = explanation(node, path);
+  const described: StructuralNode = description === '' ? node : { ...node, description };
   return Object.fromEntries(
-    keywords.filter((keyword) => node[keyword] !== undefined).map((keyword) => [keyword, crdKeyword(node, keyword)]),
+    keywords
+      .filter((keyword) => described[keyword] !== undefined)
+      .map((keyword) => [keyword, crdKeyword(described, keyword, path)]),
   );
 }
 
-function crdKeyword(node: StructuralNode, keyword: (typeof keywords)[number]): Json {
+/** What a field is, and the value that the API server writes where there is none. */
+function explanation({ description, default: value }: StructuralNode, path: string): string {
+  const written = value === undefined ? undefined : `Default: ${JSON.stringify(value)}.`;
+  return [description ?? descriptionOf(path), written].filter((part) => part !== undefined).join(' ');
+}
+
+function crdKeyword(node: StructuralNode, keyword: (typeof keywords)[number], path: string): Json {
   switch (keyword) {
     case 'properties':
-      return Object.fromEntries(Object.entries(node.properties ?? {}).map(([name, member]) => [name, crdNode(member)]));
+      return Object.fromEntries(
+        Object.entries(node.properties ?? {}).map(([name, member]) => [name, crdNode(member, `${path}.${name}`)]),
+      );
     case 'additionalProperties':
-      return crdNode(node.additionalProperties ?? {});
+      return crdNode(node.additionalProperties ?? {}, `${path}.*`);
     case 'items':
-      return crdNode(node.items ?? {});
+      return crdNode(node.items ?? {}, `${path}[]`);
     case 'x-kubernetes-validations':
       return (node[keyword] ?? []).map(({ rule, message, fieldPath }) => ({
         rule,

@@ -39,21 +39,34 @@ export type CleanupPolicy = (typeof cleanupPolicies)[number];
 export const ExecutionWorkspaceSchema = object(
   {
     classRef: optional(object({ name: text({ minLength: 1 }) })),
-    enabled: optional(flag({ description: 'Absent or false: as if the whole workspace request were absent.' })),
-    provider: optional(choice(workspaceProviders, { description: "Absent: the controller's default." })),
+    enabled: optional(
+      flag({
+        description: 'Whether the Task gets a workspace of its own. Absent or false: as if the whole request were absent.',
+      }),
+    ),
+    provider: optional(
+      choice(workspaceProviders, {
+        description: "Provider of the workspace; substrate is not available. Absent: the controller's default.",
+      }),
+    ),
     templateRef: optional(object({ name: optional(text()), namespace: optional(text()) })),
     reusePolicy: optional(
       choice(reusePolicies, {
-        description: 'none (the default): a workspace of its own. session: the workspace of the Session.',
+        description:
+          'Which workspace the work gets: one of its own (none), or that of the Session (session, not available). Absent: none.',
       }),
     ),
-    cleanupPolicy: optional(choice(cleanupPolicies, { description: 'delete (the default) is what agent Tasks accept.' })),
+    cleanupPolicy: optional(
+      choice(cleanupPolicies, {
+        description: 'What becomes of the workspace after the work; retain is refused. Absent: delete.',
+      }),
+    ),
     workspaceSlot: optional(
       text({
         minLength: 1,
         maxLength: 63,
         pattern: patterns.dnsLabel.pattern,
-        description: 'Which of the workspaces of a Session; "default" by default.',
+        description: 'Which of the workspaces of a Session. Absent: default.',
       }),
     ),
     onDetach: optional(choice(['Suspend', 'Delete'])),

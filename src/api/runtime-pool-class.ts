@@ -23,8 +23,14 @@ const PatchOperationSchema = object(
   {
     op: choice(['add', 'remove', 'replace', 'move', 'copy', 'test']),
     path: text({ maxLength: 1024, pattern: patterns.jsonPointer.pattern }),
-    from: optional(text({ maxLength: 1024, pattern: patterns.jsonPointer.pattern, description: 'For move and copy.' })),
-    value: optional(anything({ description: 'For add, replace and test.' })),
+    from: optional(
+      text({
+        maxLength: 1024,
+        pattern: patterns.jsonPointer.pattern,
+        description: 'JSON pointer to the place that move and copy take from.',
+      }),
+    ),
+    value: optional(anything({ description: 'The value that add, replace and test work with.' })),
   },
   {
     description: 'One operation of RFC 6902.',
@@ -72,7 +78,7 @@ export const RuntimePoolClassSpecSchema = object(
           minLength: 1,
           maxLength: 253,
           pattern: patterns.dnsSubdomain.pattern,
-          description: "Absent: the cluster's default.",
+          description: "Runtime class of the Pods. Absent: the cluster's default.",
         }),
       ),
       resources: object({ requests: amounts, limits: amounts }),

@@ -33,7 +33,7 @@ export const RuntimeProfileSpecSchema = object(
       object(
         { context: int64({ minimum: 1 }), output: int64({ minimum: 1 }) },
         {
-          description: 'In tokens.',
+          description: 'Limits of the model, in tokens.',
           rules: [
             {
               rule: 'self.context > self.output',
@@ -69,7 +69,7 @@ export const RuntimePoolSpecSchema = object(
   {
     trustDomain: object({ namespace: dnsLabel, identity: text({ minLength: 1, maxLength: 253 }) }),
     runtimeNamespace: optional(
-      text({ maxLength: 63, pattern: patterns.dnsLabel.pattern, description: 'Where the workload runs.' }),
+      text({ maxLength: 63, pattern: patterns.dnsLabel.pattern, description: 'Where the workload runs. It never changes.' }),
     ),
     runtime: object({ image: pinnedImage, profile: RuntimeProfileSpecSchema }),
     executionWorkspace: optional(
@@ -82,7 +82,7 @@ export const RuntimePoolSpecSchema = object(
           ),
         },
         {
-          description: 'Present: the one instance runs in an execution workspace. Absent: in a Deployment.',
+          description: 'The workspace that the one instance runs in. Absent: it runs in a Deployment. It never changes.',
           rules: [
             {
               rule: "(self.provider == 'substrate') == has(self.substrate)",
@@ -156,7 +156,7 @@ const ActiveInstanceSchema = object(
     podAddress: text({ minLength: 1, maxLength: 253 }),
     podUID: text({ minLength: 1, maxLength: 128 }),
     bootID: text({ minLength: 1, maxLength: 128 }),
-    runtimeInstanceID: text({ minLength: 1, maxLength: 253, description: '<podUID>.<bootID>' }),
+    runtimeInstanceID: text({ minLength: 1, maxLength: 253, description: 'Identifier of the instance: <podUID>.<bootID>.' }),
     controllerEpoch: int64({ minimum: 1 }),
     protocolVersion: choice([protocolVersion]),
     profileDigest: digest,

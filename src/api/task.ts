@@ -29,7 +29,11 @@ const CredentialReferenceSchema = object({
 
 const RepositoryIdentitySchema = object({
   provider: text({ minLength: 1, maxLength: 63 }),
-  id: text({ minLength: 1, maxLength: 512, description: 'For GitHub: github.com/<owner>/<repository>, in lower case.' }),
+  id: text({
+    minLength: 1,
+    maxLength: 512,
+    description: 'Identity of the repository. For GitHub: github.com/<owner>/<repository>, in lower case.',
+  }),
 });
 
 function credentialFree(member: string) {
@@ -42,7 +46,11 @@ function credentialFree(member: string) {
 
 const WorkspaceConfigSchema = object(
   {
-    intent: optional(choice(workspaceIntents, { description: 'Absent: read.' })),
+    intent: optional(
+      choice(workspaceIntents, {
+        description: 'What the work may do with the repository; write is not available yet. Absent: read.',
+      }),
+    ),
     gitRepo: optional(text({ maxLength: 2048 })),
     sourceRepository: optional(RepositoryIdentitySchema),
     branch: optional(text({ maxLength: 255 })),
@@ -62,7 +70,7 @@ const WorkspaceConfigSchema = object(
     denyRepositoryControlPaths: optional(flag()),
     rejectBinaryFiles: optional(flag()),
     rejectSecretLikeContent: optional(flag()),
-    createPR: optional(flag({ description: 'Needs write intent.' })),
+    createPR: optional(flag({ description: 'Whether a pull request is opened. Needs write intent. Absent: false.' })),
   },
   {
     description: 'The repository that the work is about.',
@@ -80,7 +88,7 @@ const WorkspaceConfigSchema = object(
 
 const SessionReferenceSchema = object({
   name: text(),
-  create: optional(flag({ description: 'Absent: false.' })),
+  create: optional(flag({ description: 'Whether the Session is made when it is not there. Absent: false.' })),
   append: optional(flag({ default: true })),
   maxMessages: optional(int32({ minimum: 1, default: 50 })),
   throughMessageId: optional(text({ maxLength: 256 })),
@@ -90,10 +98,14 @@ const SessionReferenceSchema = object({
 const AgentRuntimeSchema = object(
   {
     maxTurns: optional(int32({ minimum: 1, maximum: 1000 })),
-    allowedTools: optional(list(text(), { description: "Absent: the Agent's list. An empty list allows nothing." })),
+    allowedTools: optional(
+      list(text(), {
+        description: "Tools that the agent may use, by name. Absent: the Agent's list. An empty list allows nothing.",
+      }),
+    ),
     disallowedTools: optional(list(text())),
     allowBash: optional(flag()),
-    workspace: optional(open({ description: 'Legacy; refused.' })),
+    workspace: optional(open({ description: 'Settings of an older version. Refused.' })),
   },
   {
     description: "Overrides of the Agent's runtime settings for this Task.",
@@ -131,7 +143,12 @@ export const TaskSpecSchema = object(
     priority: optional(int32({ minimum: 0, maximum: 1000, default: 500 })),
     retryPolicy: optional(
       object({
-        maxRetries: optional(int32({ minimum: 0, description: 'Absent: 0.' })),
+        maxRetries: optional(
+          int32({
+            minimum: 0,
+            description: 'Further attempts; more than 0 is refused, since a prompt is never sent twice. Absent: 0.',
+          }),
+        ),
         backoffMultiplier: optional(number({ default: 2 })),
         initialDelay: optional(duration),
       }),
@@ -348,7 +365,12 @@ const TaskDeliveryStatusSchema = object({
   publicationRepository: optional(RepositoryIdentitySchema),
   branch,
   startingSHA: commit,
-  remoteBeforeSHA: optional(text({ pattern: patterns.commitOrAbsent.pattern, description: 'Empty: the branch did not exist.' })),
+  remoteBeforeSHA: optional(
+    text({
+      pattern: patterns.commitOrAbsent.pattern,
+      description: 'Commit of the branch before the push. Empty: the branch did not exist.',
+    }),
+  ),
   treeSHA: commit,
   expectedCommitSHA: commit,
   verifiedRemoteSHA: commit,
@@ -435,7 +457,7 @@ const AgentExecutionBindingSchema = object(
       object({ namespace: text({ minLength: 1 }), name: text({ minLength: 1 }), uid: text(), generation: int64({ minimum: 1 }) }),
     ),
     snapshot: object({
-      id: text({ minLength: 1, maxLength: 512, description: '<Task UID>/<digest>' }),
+      id: text({ minLength: 1, maxLength: 512, description: 'Identifier of the snapshot: <Task UID>/<digest>.' }),
       digest,
       schemaVersion: int32({ minimum: 1, maximum: 1 }),
     }),
@@ -472,7 +494,7 @@ export const TaskStatusSchema = object(
     resultRef: optional(ResultReferenceSchema),
     execution: optional(TaskExecutionStatusSchema),
     delivery: optional(TaskDeliveryStatusSchema),
-    harnessRuntime: optional(open({ description: 'Of protocol orka.harness.v1; never written here.' })),
+    harnessRuntime: optional(open({ description: 'State of protocol orka.harness.v1. Not written here.' })),
     agentExecutionBinding: optional(AgentExecutionBindingSchema),
     executionOutcome: optional(
       object({
