@@ -10,7 +10,10 @@ const httpUrl = text({ minLength: 1, maxLength: 2048, pattern: patterns.httpUrl.
 const podLabels = withOptions(selectorLabels, { description: 'Which Pods of the namespace. Empty: none, only the addresses.' });
 const addresses = list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), { maxItems: 16, set: true });
 /** Addresses stand beside the Pods of a selector. */
-const addressesOf = (description: string) => optional(withOptions(addresses, { description }));
+const addressesOf = (description: string) => ({
+  addresses: optional(withOptions(addresses, { description })),
+  except: optional(withOptions(addresses, { description: 'Parts of these addresses that stay closed.' })),
+});
 const somewhere: CelRule = {
   rule: 'size(self.podLabels) > 0 || (has(self.addresses) && size(self.addresses) > 0)',
   message: 'podLabels, addresses or both are needed',
@@ -93,7 +96,7 @@ export const RuntimePoolClassSpecSchema = object(
         url: httpUrl,
         namespace: dnsLabel,
         podLabels,
-        addresses: addressesOf('Addresses of a proxy that runs with the network of its nodes: 10.0.0.5/32, fd00::5/128.'),
+        ...addressesOf('Addresses of a proxy that runs with the network of its nodes: 10.0.0.5/32, fd00::5/128.'),
         podPort: withOptions(port, {
           description: "Port of the proxy's Pods, which network policy sees; not that of its Service.",
         }),
@@ -113,13 +116,13 @@ export const RuntimePoolClassSpecSchema = object(
         namespace: dnsLabel,
         apiUrl: httpUrl,
         apiPort: port,
-        addresses: addressesOf('Addresses of a controller that runs with the network of its nodes.'),
+        ...addressesOf('Addresses of a controller that runs with the network of its nodes.'),
       }),
       dns: object(
         {
           namespace: dnsLabel,
           podLabels,
-          addresses: addressesOf(
+          ...addressesOf(
             'Addresses of DNS that runs with the network of the node, such as 169.254.20.10/32 of NodeLocal DNSCache.',
           ),
         },

@@ -6,6 +6,8 @@ import { NetworkPolicy } from './network-policy.js';
 import type { NetworkPolicyPeer, NetworkPolicyPort, NetworkPolicyProps } from './network-policy.js';
 import type { PatchTarget } from './class-patches.js';
 import { Resource } from './resource.js';
+import { blocksOf } from './rules/addresses.js';
+import type { Addresses } from './rules/addresses.js';
 import { poolNetworkRules } from './rules/pool-network.js';
 import type { OpenAddresses } from './rules/pool-network.js';
 import { controlPort } from './supervisor-pod.js';
@@ -81,26 +83,25 @@ export class PoolIsolation extends Construct {
 }
 
 /** Pods of a namespace, and addresses of what runs with the network of its node, where no selector finds it. */
-interface Peer {
+interface Peer extends Addresses {
   readonly namespace: string;
   /** Empty = no Pods. */
   readonly podLabels: Readonly<Record<string, string>>;
-  readonly addresses?: readonly string[];
 }
 
 type OpenPort = NetworkPolicyPort & { readonly port: number };
 
-const openTo = ({ addresses = [] }: Peer, ports: readonly OpenPort[]): OpenAddresses => ({
-  addresses,
+const openTo = (peer: Peer, ports: readonly OpenPort[]): OpenAddresses => ({
+  blocks: blocksOf(peer),
   ports: ports.map(({ port }) => port),
 });
 
-function peersOf({ namespace, podLabels, addresses = [] }: Peer): readonly NetworkPolicyPeer[] {
+function peersOf({ namespace, podLabels, ...addresses }: Peer): readonly NetworkPolicyPeer[] {
   const pods = {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
     podSelector: { matchLabels: podLabels },
   };
-  return [...(Object.keys(podLabels).length > 0 ? [pods] : []), ...addresses.map((cidr) => ({ ipBlock: { cidr } }))];
+  return [...(Object.keys(podLabels).length > 0 ? [pods] : []), ...blocksOf(addresses).map((ipBlock) => ({ ipBlock }))];
 }
 
 /** The isolation's objects as patches name them; NetworkPolicies by suffix. */

@@ -6,6 +6,7 @@ import { digest, selectorLabels } from '../api/meta.js';
 import type { ApiServer } from '../constructs/install/controller-install.js';
 import { apiServiceName } from '../constructs/install/controller-install.js';
 import { badAddress } from '../constructs/rules/addresses.js';
+import type { Addresses } from '../constructs/rules/addresses.js';
 import { defaultOf, settingConflicts, settings, settingsOf } from '../domain/settings.js';
 import type { InstallationSettings, Setting, SettingName } from '../domain/settings.js';
 import { CodedError, describeFinding } from '../lib/errors.js';
@@ -52,6 +53,7 @@ export const platformSchema = object({
     replicas: optional(int32({ minimum: 0, maximum: 10 })),
     api: optional(object({ port: optional(settings.apiPort.schema) })),
     addresses: classMembers.network.properties.controller.properties.addresses,
+    except: classMembers.network.properties.controller.properties.except,
     apiServer: optional(
       object({
         addresses: list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), { minItems: 1, maxItems: 16, set: true }),
@@ -75,6 +77,7 @@ export const platformSchema = object({
       namespace: optional(dnsLabel),
       podLabels: optional(withOptions(selectorLabels, {})),
       addresses: classMembers.network.properties.dns.properties.addresses,
+      except: classMembers.network.properties.dns.properties.except,
     }),
   ),
   classes: map(ClassSchema),
@@ -170,10 +173,10 @@ function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<
   };
 }
 
-/** The key is left out where nothing is given, so that digests of classes without it stay. */
-function addressesOf(...givers: readonly ({ readonly addresses?: readonly string[] } | undefined)[]) {
-  const addresses = givers.find((giver) => giver?.addresses !== undefined)?.addresses;
-  return addresses === undefined ? {} : { addresses };
+/** The first that gives addresses. Keys are left out where nothing is given, so that digests of classes without them stay. */
+function addressesOf(...givers: readonly (Addresses | undefined)[]): Addresses {
+  const { addresses, except } = givers.find((giver) => giver?.addresses !== undefined || giver?.except !== undefined) ?? {};
+  return { ...(addresses === undefined ? {} : { addresses }), ...(except === undefined ? {} : { except }) };
 }
 
 /** The API server takes `null` for absent; in a reviewed file it is a slip. Values of patches may be anything. */
@@ -248,7 +251,7 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
     if (name === 'default' || name.startsWith('kube-'))
       refuse(`namespaces.${field}`, name, 'a namespace of its own: install sets its labels');
   }
-  const unusable = badAddress(platform.controller.apiServer?.addresses, 'controller.apiServer.addresses', 'service');
+  const unusable = badAddress(platform.controller.apiServer ?? {}, 'controller.apiServer', 'service');
   if (unusable) conflicts.push(unusable);
   const seen = new Map<string, string>();
   for (const { name, spec } of classes) {

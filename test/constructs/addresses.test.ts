@@ -11,13 +11,13 @@ describe('a sandbox may be let to', () => {
     ['a private range of IPv6', 'fd12:3456:789a:1::/64'],
     ['addresses of a provider between private and public', '100.64.3.0/28'],
   ])('%s', (_, address) => {
-    expect(badAddress([address], 'addresses', 'service')).toBeUndefined();
+    expect(badAddress({ addresses: [address] }, 'x', 'service')).toBeUndefined();
   });
 
   test.each(['169.254.169.254/32', '168.63.129.16/32', 'fd20:ce::254/128'])(
     'DNS that a cloud answers at its metadata address: %s',
     (address) => {
-      expect(badAddress([address], 'addresses', 'dns')).toBeUndefined();
+      expect(badAddress({ addresses: [address] }, 'x', 'dns')).toBeUndefined();
     },
   );
 });
@@ -53,12 +53,34 @@ describe('a sandbox is never let to', () => {
     ['IPv4 in a tunnel', '2002:a9fe:a9fe::1/128', /the address of a host/],
     ['a zone', 'fe80::1%eth0/128', /an address with its length/],
   ])('%s', (_, address, says) => {
-    const broken = badAddress(['10.0.0.1/32', address], 'spec.x', 'service');
-    expect(broken).toMatchObject({ field: 'spec.x[1]', found: address });
+    const broken = badAddress({ addresses: ['10.0.0.1/32', address] }, 'spec.x', 'service');
+    expect(broken).toMatchObject({ field: 'spec.x.addresses[1]', found: address });
     expect(broken?.allowed).toMatch(says);
   });
 
   test('a range with DNS at a metadata address', () => {
-    expect(badAddress(['169.254.169.0/24'], 'addresses', 'dns')?.allowed).toMatch(/metadata/);
+    expect(badAddress({ addresses: ['169.254.169.0/24'] }, 'x', 'dns')?.allowed).toMatch(/metadata/);
+  });
+});
+
+describe('parts of a range that stay closed', () => {
+  const bad = (except: readonly string[], address = 'fd00:ec2::/64') => badAddress({ addresses: [address], except }, 'x', 'dns');
+
+  test('make a range usable that holds metadata addresses', () => {
+    expect(bad(['fd00:ec2::254/128', 'fd00:ec2::23/128'])).toBeUndefined();
+    expect(bad(['fd00:ec2::/112'])).toBeUndefined();
+    expect(bad(['fd00:ec2::254/128'])?.allowed).toMatch(/metadata/);
+    expect(bad(['100.100.100.192/26'], '100.100.100.0/24')).toBeUndefined();
+  });
+
+  test.each([
+    ['of another family', '10.0.0.1/32', /a part of one address/],
+    ['of another range', 'fd00:ec3::1/128', /a part of one address/],
+    ['that are all of it', 'fd00:ec2::/64', /a part of one address/],
+    ['in another spelling', 'fd00:ec2:0::1/128', /^fd00:ec2::1\/128/],
+    ['that are none', 'x', /an address with its length/],
+  ])('are none %s', (_, range, says) => {
+    expect(bad([range])).toMatchObject({ field: 'x.except[0]', found: range });
+    expect(bad([range])?.allowed).toMatch(says);
   });
 });

@@ -49,6 +49,21 @@ test('addresses of DNS stand instead of Pods where there are no labels', () => {
   expect(rulesOf(withDns({ podLabels: {} }), dnsEgress)).toMatch(/\n {2}to:\n {4}- ipBlock:\n {8}cidr: "169\.254\.20\.10\/32"/);
 });
 
+test('parts of a range stay closed', () => {
+  const change = { podLabels: {}, addresses: ['10.0.0.0/24', 'fd00:10:20::/64'], except: ['10.0.0.5/32', 'fd00:10:20::5/128'] };
+  expect(rulesOf(withDns(change), dnsEgress)).toContain(`\
+  to:
+    - ipBlock:
+        cidr: "10.0.0.0/24"
+        except:
+          - "10.0.0.5/32"
+    - ipBlock:
+        cidr: "fd00:10:20::/64"
+        except:
+          - "fd00:10:20::5/128"
+`);
+});
+
 test('addresses of a proxy are open on its port', () => {
   const spec = poolClass({ providerProxy: { ...providerProxy, podLabels: {}, addresses: ['10.0.0.5/32'] } });
   expect(rulesOf(spec, proxyEgress)).toBe(`\
@@ -86,7 +101,8 @@ describe('a patch of a class', () => {
     operations: [{ op: 'add', path, value }],
   });
   const range = 'fd00:10:20::/64';
-  const spec = (one: ClassPatch) => withDns({ addresses: ['169.254.169.254/32', range] }, [one]);
+  const spec = (one: ClassPatch, except: readonly string[] = []) =>
+    withDns({ addresses: ['169.254.169.254/32', range], except }, [one]);
 
   test('may take addresses out of a range', () => {
     const except = patch('/spec/egress/0/to/2/ipBlock/except', ['fd00:10:20::5/128']);
@@ -101,6 +117,11 @@ describe('a patch of a class', () => {
     expect(() => compile(spec(patch('/spec/egress/0/to/2/ipBlock/except', except)))).toThrow(/ipBlock.except: found/);
   });
 
+  test('may not open what the class keeps closed', () => {
+    const opened = patch('/spec/egress/0/to/2/ipBlock/except', ['fd00:10:20::6/128']);
+    expect(() => compile(spec(opened, ['fd00:10:20::5/128']))).toThrow(/pool\/named-peers/);
+  });
+
   test('may not open another port of an address', () => {
     const rule = { to: [{ ipBlock: { cidr: '169.254.169.254/32' } }], ports: [{ protocol: 'TCP', port: 80 }] };
     expect(() => compile(spec(patch('/spec/egress/-', rule)))).toThrow(/egress\[1\].ports: .*allowed: port 53 of an ipBlock/);
@@ -108,7 +129,7 @@ describe('a patch of a class', () => {
 
   test('may not open another address', () => {
     expect(() => compile(spec(patch('/spec/egress/0/to/-', { ipBlock: { cidr: '10.0.0.1/32' } })))).toThrow(
-      /or an ipBlock of 169\.254\.169\.254\/32, fd00:10:20::\/64/,
+      /or an ipBlock of {"cidr":"169\.254\.169\.254\/32"}, {"cidr":"fd00:10:20::\/64"}/,
     );
   });
 });

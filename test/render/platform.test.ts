@@ -56,6 +56,12 @@ describe('addresses of what runs with the network of its node', () => {
     });
   });
 
+  test('stand with the parts of them that stay closed', () => {
+    const dns = 'dns: {addresses: [10.0.0.0/24], except: [10.0.0.5/32]}';
+    expect(network(`${file}${dns}\n`).dns).toEqual({ ...both, addresses: ['10.0.0.0/24'], except: ['10.0.0.5/32'] });
+    expect(network(inClass(`network: {${dns}}`)).dns).toEqual(network(`${file}${dns}\n`).dns);
+  });
+
   test('stand instead of Pods where there are no labels', () => {
     expect(network(`${file}dns: {podLabels: {}, addresses: [10.0.0.1/32]}\n`).dns).toMatchObject({ podLabels: {} });
     expect(() => distFiles(read(`${file}dns: {podLabels: {}}\n`))).toThrow(

@@ -30,31 +30,60 @@ const metadata: readonly string[] = [
 const mostOpenBits = { 4: 8, 6: 64 } as const;
 
 /** Of which service the addresses are. Some clouds answer DNS at the address of their metadata service, on another port. */
-export type AddressUse = 'dns' | 'service';
+type AddressUse = 'dns' | 'service';
 
-/** The first of some addresses that a sandbox may not reach. `field` is their list. */
-export function badAddress(addresses: readonly string[] | undefined, field: string, use: AddressUse): Broken | undefined {
-  for (const [index, found] of (addresses ?? []).entries()) {
-    const allowed = allowedInstead(found, use);
-    if (allowed !== undefined) return { field: `${field}[${index}]`, found, allowed };
+/** Addresses of one service, and parts of them that stay closed. */
+export interface Addresses {
+  readonly addresses?: readonly string[];
+  readonly except?: readonly string[];
+}
+
+/** Addresses as a NetworkPolicy names them. */
+export interface AddressBlock {
+  readonly cidr: string;
+  readonly except?: readonly string[];
+}
+
+export function blocksOf({ addresses = [], except = [] }: Addresses): readonly AddressBlock[] {
+  return addresses.map((cidr) => {
+    const closed = except.filter((range) => isWithin(range, cidr));
+    return { cidr, ...(closed.length > 0 ? { except: closed } : {}) };
+  });
+}
+
+/** The first of some addresses that a sandbox may not reach, or of the exceptions that close nothing. `at`: path of both lists. */
+export function badAddress(of: Addresses, at: string, use: AddressUse): Broken | undefined {
+  const { addresses = [], except = [] } = of;
+  for (const [index, found] of except.entries()) {
+    const allowed =
+      badSpelling(found) ?? (addresses.some((range) => isWithin(found, range)) ? undefined : 'a part of one address');
+    if (allowed !== undefined) return { field: `${at}.except[${index}]`, found, allowed };
+  }
+  for (const [index, block] of blocksOf(of).entries()) {
+    const allowed = badSpelling(block.cidr) ?? allowedInstead(block, use);
+    if (allowed !== undefined) return { field: `${at}.addresses[${index}]`, found: block.cidr, allowed };
   }
   return undefined;
 }
 
-/** `undefined` = the address is fine. */
-function allowedInstead(found: string, use: AddressUse): string | undefined {
+function badSpelling(found: string): string | undefined {
   const canonical = canonicalCidr(found);
-  const open = openBits(found);
-  if (canonical === undefined || open === undefined) return 'an address with its length, such as 169.254.20.10/32 or fd00::a/128';
-  if (canonical !== found) return `${canonical}, the one spelling of it`;
-  const touches = (ranges: readonly string[]): boolean => ranges.some((range) => overlaps(found, range));
+  if (canonical === undefined) return 'an address with its length, such as 169.254.20.10/32 or fd00::a/128';
+  return canonical === found ? undefined : `${canonical}, the one spelling of it`;
+}
+
+/** `undefined` = the addresses are fine. */
+function allowedInstead({ cidr, except = [] }: AddressBlock, use: AddressUse): string | undefined {
+  const open = openBits(cidr) ?? 0;
+  const closed = (address: string): boolean => except.some((range) => range === address || isWithin(address, range));
+  const touches = (ranges: readonly string[]): boolean => ranges.some((range) => overlaps(cidr, range) && !closed(range));
   if (touches(metadata) && !(use === 'dns' && open === 0))
     return 'no address of a metadata service, which hands out credentials of the node';
   if (touches(noHost)) return 'the address of a host';
   if (open === 0) return undefined;
   if (touches(linkLocal)) return 'single link-local addresses (/32, /128)';
-  const most = mostOpenBits[found.includes(':') ? 6 : 4];
-  if (!privateRanges.some((range) => range === found || isWithin(found, range)))
+  const most = mostOpenBits[cidr.includes(':') ? 6 : 4];
+  if (!privateRanges.some((range) => range === cidr || isWithin(cidr, range)))
     return `single addresses, or private ranges of ${privateRanges.join(', ')}`;
   return open > most ? 'at most a /24 of IPv4 or a /64 of IPv6' : undefined;
 }

@@ -131,9 +131,9 @@ export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
     because: 'an address is a way out of the sandbox: it leads to one host, and never to credentials of the node',
     source: 'RFC 6890',
     check: ({ providerProxy, network }) =>
-      badAddress(network.dns.addresses, 'spec.network.dns.addresses', 'dns') ??
-      badAddress(network.controller.addresses, 'spec.network.controller.addresses', 'service') ??
-      badAddress(providerProxy.addresses, 'spec.providerProxy.addresses', 'service'),
+      badAddress(network.dns, 'spec.network.dns', 'dns') ??
+      badAddress(network.controller, 'spec.network.controller', 'service') ??
+      badAddress(providerProxy, 'spec.providerProxy', 'service'),
   },
   {
     id: 'class/proxy-url',

@@ -1,5 +1,6 @@
 import type { Manifest } from '../../api/index.js';
 import type { NetworkPolicyPeer, NetworkPolicyPort } from '../network-policy.js';
+import type { AddressBlock } from './addresses.js';
 import type { Broken, Rule } from './rule.js';
 
 interface LooseRule {
@@ -12,7 +13,7 @@ const selectsSome = (selector: NetworkPolicyPeer['podSelector']): boolean => Obj
 
 /** What one policy of a pool opens besides Pods. */
 export interface OpenAddresses {
-  readonly addresses: readonly string[];
+  readonly blocks: readonly AddressBlock[];
   /** Only these are open at the addresses: at others a cloud may hand out credentials. */
   readonly ports: readonly number[];
 }
@@ -38,7 +39,9 @@ function broken(field: string, rules: readonly LooseRule[], open: OpenAddresses)
   for (const [index, rule] of rules.entries()) {
     const peers = [...(rule.from ?? []), ...(rule.to ?? [])];
     const foreign = peers.find(({ ipBlock, namespaceSelector, podSelector }) =>
-      ipBlock ? !open.addresses.includes(ipBlock.cidr) : !selectsSome(namespaceSelector) || !selectsSome(podSelector),
+      ipBlock
+        ? !open.blocks.some((block) => isInside(ipBlock, block))
+        : !selectsSome(namespaceSelector) || !selectsSome(podSelector),
     );
     if (foreign) return { field: `${field}[${index}]`, found: foreign, allowed: peerForm(open) };
     const ports = rule.ports ?? [];
@@ -55,7 +58,11 @@ function broken(field: string, rules: readonly LooseRule[], open: OpenAddresses)
   return undefined;
 }
 
-const peerForm = ({ addresses }: OpenAddresses): string =>
+/** A patch may close more of a block, and not less. */
+const isInside = (found: AddressBlock, { cidr, except = [] }: AddressBlock): boolean =>
+  found.cidr === cidr && except.every((range) => found.except?.includes(range));
+
+const peerForm = ({ blocks }: OpenAddresses): string =>
   `a namespaceSelector and a podSelector, each with matchLabels, ${
-    addresses.length === 0 ? 'and no ipBlock' : `or an ipBlock of ${addresses.join(', ')}`
+    blocks.length === 0 ? 'and no ipBlock' : `or an ipBlock of ${blocks.map((block) => JSON.stringify(block)).join(', ')}`
   }`;
