@@ -1,4 +1,4 @@
-import { equalJson, fieldPath, isObject } from '../lib/json.js';
+import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
 import { nearest } from '../lib/nearest.js';
 import { celValue, evaluate, isTransition } from './cel.js';
@@ -112,23 +112,27 @@ function unknownText(name: string, path: Path, known: readonly string[]): string
 
 function visitItems(node: StructuralNode, value: readonly Json[], previous: Json | undefined, path: Path, report: Report): void {
   const { items, 'x-kubernetes-list-type': listType, 'x-kubernetes-list-map-keys': keys = [] } = node;
-  const key = (item: Json | undefined) => (listType === 'map' && isObject(item) ? keys.map((name) => item[name] ?? null) : item);
-  const alike = (a: Json | undefined, b: Json) => equalJson(key(a), key(b));
+  const identity = (item: Json | undefined) =>
+    canonicalText(listType === 'map' && isObject(item) ? keys.map((name) => item[name] ?? null) : (item ?? null));
   // Only items with keys can be recognised in the older list; the API server compares no others.
   const older = listType === 'map' && Array.isArray(previous) ? (previous as readonly Json[]) : [];
+  const olderByIdentity = new Map([...older].reverse().map((item) => [identity(item), item]));
+  const seen = new Set<string>();
   value.forEach((item, index) => {
-    if (items)
-      visit(
-        items,
-        item,
-        older.find((one) => alike(one, item)),
-        [...path, index],
-        report,
-      );
-    if (listType && value.slice(0, index).some((one) => alike(one, item))) {
+    const own = listType === undefined ? '' : identity(item);
+    if (items) visit(items, item, olderByIdentity.get(own), [...path, index], report);
+    if (listType === undefined) return;
+    if (seen.has(own))
       report([...path, index], item, listType === 'map' ? `one item for each ${keys.join(', ')}` : 'each item once', 'duplicate');
-    }
+    seen.add(own);
   });
+}
+
+/** One text for equal values, whatever the order of their members. */
+function canonicalText(value: Json): string {
+  return JSON.stringify(value, (_, member: Json) =>
+    isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
+  );
 }
 
 /** @param clean - nothing is wrong at the node or below it so far */

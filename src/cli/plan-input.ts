@@ -120,6 +120,9 @@ export function readClass(file: string): RuntimePoolClass {
   return checked<RuntimePoolClass>(runtimePoolClassKind, document);
 }
 
+/** Problems of one document that are told. */
+const mostProblems = 100;
+
 function checked<T>(kind: Kind<T>, { at, value }: ReadObject): T {
   const object = {
     ...value,
@@ -128,10 +131,12 @@ function checked<T>(kind: Kind<T>, { at, value }: ReadObject): T {
   const violations = validate(kind, object);
   if (violations.length > 0) {
     const name = isObject(object.metadata) && typeof object.metadata['name'] === 'string' ? ` ${object.metadata['name']}` : '';
-    const [first, ...more] = violations.map(({ field, found, allowed }) =>
-      describeFinding({ at: `${kind.kind}${name} (${at})`, field, found, allowed }),
-    );
-    throw new InputError('input-invalid', { at: [first, ...more].join('\nerror: ') });
+    const lines = violations
+      .slice(0, mostProblems)
+      .map(({ field, found, allowed }) => describeFinding({ at: `${kind.kind}${name} (${at})`, field, found, allowed }));
+    const untold = violations.length - lines.length;
+    const more = untold > 0 ? [`${kind.kind}${name} (${at}): ${untold} more`] : [];
+    throw new InputError('input-invalid', { at: [...lines, ...more].join('\nerror: ') });
   }
   return withDefaults(kind, object as unknown as T);
 }

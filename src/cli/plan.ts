@@ -147,13 +147,19 @@ function agentOf({ task, agents }: PlanDocuments): Agent | undefined {
   const { namespace } = task.metadata;
   const agent = agents.find(({ metadata }) => metadata.name === agentRef.name && metadata.namespace === namespace);
   if (agent) return agent;
-  const others = agents.map((one) => nameOf('Agent', one)).join(', ');
+  const others = listed(agents.map((one) => nameOf('Agent', one)));
   throw new InputError('input-invalid', {
     at: nameOf('Task', task),
     field: 'spec.agentRef',
     found: agentRef,
     allowed: `an Agent in namespace ${namespace ?? ''} that one of the files holds${others === '' ? '' : ` (found ${others})`}`,
   });
+}
+
+/** The first few of many names. */
+function listed(names: readonly string[]): string {
+  const first = names.slice(0, 10).join(', ');
+  return names.length > 10 ? `${first} and ${names.length - 10} more` : first;
 }
 
 /** The switches: of a flag, else of the platform. Without a platform, or to answer the other question, they are on. */

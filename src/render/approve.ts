@@ -1,6 +1,7 @@
 import type { Digest } from '../domain/digests.js';
 import { CodedError } from '../lib/errors.js';
 import type { Finding } from '../lib/errors.js';
+import { atClassKey } from './class-problems.js';
 import { classDigest, compile } from './compile.js';
 import type { CompiledPool } from './compile.js';
 import { refuseAll } from './platform.js';
@@ -24,19 +25,12 @@ export function approveAll(classes: readonly PlatformClass[], file: string): rea
       return [approve(one)];
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
-      problems.push(atKey(error.finding, `classes.${one.name}`, file));
+      problems.push(atClassKey(error.finding, one.name, file));
       return [];
     }
   });
   refuseAll(problems);
   return approved;
-}
-
-/** Problems of a class are fields of its key; those of an object made of it keep their construct path. */
-function atKey({ at, field, ...rest }: Finding, key: string, file: string): Finding {
-  const own = /^spec\.(.*)$/s.exec(at.startsWith('RuntimePoolClass') ? (field ?? '') : '');
-  if (own) return { at: file, field: `${key}.${own[1] ?? ''}`, ...rest };
-  return { at: `${file}: ${key}: ${at}`, ...(field === undefined ? {} : { field }), ...rest };
 }
 
 /** Compiles a class and approves its own digest, beside those that the platform approves too. */

@@ -1,11 +1,8 @@
 import { App, Chart } from 'cdk8s';
 import type { Manifest, RuntimePoolClassSpec } from '../api/index.js';
-import { runtimePoolClassKind, validate } from '../api/index.js';
 import { RenderError } from '../constructs/errors.js';
 import { PlainPool } from '../constructs/plain-pool.js';
 import type { Resource } from '../constructs/resource.js';
-import { classRules } from '../constructs/rules/own-kinds.js';
-import { enforce } from '../constructs/rules/rule.js';
 import type { SecretShape } from '../constructs/secret-shape.js';
 import { podTemplateAt, revisionPointer } from '../constructs/template-revision.js';
 import { WorkspacePool } from '../constructs/workspace-pool.js';
@@ -24,6 +21,7 @@ import type { LeafName } from '../domain/placeholders.js';
 import { canonicalJson } from '../lib/canonical-json.js';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
+import { classAt, classProblems } from './class-problems.js';
 import { filler, findLeaves } from './leaves.js';
 import type { Leaf, LeafValues } from './leaves.js';
 
@@ -58,7 +56,7 @@ export interface CompiledPool {
  * is sent is what was reviewed but for these leaves. Throws {@link RenderError}; an invalid class compiles to nothing.
  */
 export function compile(spec: RuntimePoolClassSpec): CompiledPool {
-  const at = `RuntimePoolClass ${spec.providerKind}/${spec.resourceClass}`;
+  const at = classAt(spec);
   checkClass(at, spec);
   // A fresh app costs a tenth of a millisecond and keeps the environment out: nothing is written, nothing recorded.
   const chart = new Chart(new App({ outdir: '/dev/null', recordConstructMetadata: false }), 'pool');
@@ -102,19 +100,8 @@ export function classDigest(compiledPool: CompiledPool): Digest {
 }
 
 function checkClass(at: string, spec: RuntimePoolClassSpec): void {
-  const candidate = {
-    ...spec,
-    approvedDigests: spec.approvedDigests.length > 0 ? spec.approvedDigests : [`sha256:${'0'.repeat(64)}`],
-  };
-  const [violation] = validate(runtimePoolClassKind, {
-    apiVersion: 'core.orka.ai/v1alpha1',
-    kind: 'RuntimePoolClass',
-    metadata: { name: 'class' },
-    spec: candidate,
-  });
-  if (violation)
-    throw new RenderError('class-invalid', { at, field: violation.field, found: violation.found, allowed: violation.allowed });
-  enforce(at, classRules, spec);
+  const [problem] = classProblems(spec);
+  if (problem) throw new RenderError(problem.code, problem.finding);
   const text = JSON.stringify(spec);
   if (placeholderForm.test(text)) {
     throw new RenderError('fact-misplaced', {

@@ -15,6 +15,7 @@ import { fieldPath, isObject } from '../lib/json.js';
 import type { Json, Path } from '../lib/json.js';
 import { isPinnedImage, pinnedImageForm } from '../lib/image-reference.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
+import { atClassKey, classProblems } from './class-problems.js';
 import { readYaml } from './yaml-read.js';
 
 /** Of the Service of an API server, and of the server itself. Network plugins compare either. */
@@ -108,18 +109,31 @@ export interface PlatformClass {
 
 const platformKind = define({ kind: 'Platform', schema: platformSchema, printerColumns: [] });
 
-/** Reads `platform.yaml`. Unknown keys are errors, as are two classes for one provider kind and resource class. */
+/**
+ * Reads `platform.yaml`. Unknown keys are errors, as are two classes for one provider kind and resource class.
+ * All problems of the file are one error: first those of its shape; without any, conflicts and rules of all classes together.
+ */
 export function readPlatform(text: string, file: string): Platform {
   const documents = readYaml(text, file);
   const [document] = documents;
   if (!document || documents.length > 1) {
     throw new PlatformError('platform-invalid', { at: file, found: `${documents.length} documents`, allowed: 'one document' });
   }
-  refuseAll(nulls(document.value, []).map((path) => ({ at: file, field: fieldPath(path), ...nullFinding })));
-  refuseAll(validate(platformKind, document.value).map(({ field, found, allowed }) => ({ at: file, field, found, allowed })));
+  const empty = nulls(document.value, []).map(fieldPath);
+  const misshapen = validate(platformKind, document.value).filter(({ field }) => !empty.includes(field));
+  refuseAll([
+    ...empty.map((field) => ({ at: file, field, ...nullFinding })),
+    ...misshapen.map(({ field, found, allowed }) => ({ at: file, field, found, allowed })),
+  ]);
   const platform = withDefaults(document.value as unknown as Static<typeof platformSchema>);
-  refuseAll(conflictsOf(platform).map((conflict) => ({ at: file, ...conflict })));
+  const conflicts = conflictsOf(platform).map((conflict): Finding => ({ at: file, ...conflict }));
+  const known = new Set(conflicts.map(({ field }) => field));
+  refuseAll([...conflicts, ...platform.classes.flatMap((one) => problemsOf(one, file)).filter(({ field }) => !known.has(field))]);
   return platform;
+}
+
+function problemsOf({ name, spec }: PlatformClass, file: string): readonly Finding[] {
+  return classProblems({ ...spec, approvedDigests: [] }).map(({ finding }) => atClassKey(finding, name, file));
 }
 
 /** Throws all problems as one error; each is a line. */

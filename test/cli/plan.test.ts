@@ -503,6 +503,26 @@ describe('read as kubectl reads it:', () => {
   });
 });
 
+describe('20,000 Agents in one file', () => {
+  const agents = (count: number) =>
+    Array.from({ length: count }, (_, n) =>
+      smoke.slice(0, smoke.indexOf('---\n') + 4).replace('sandbox-codex-agent', `agent-${n}`),
+    ).join('');
+
+  test('give the same plan as the one that the Task names', () => {
+    const many = file('many.yaml', `${agents(20_000)}${smoke}`);
+    const { code, stdout } = cli(['plan', '--assume-enabled', '-f', many, '-o', 'json']);
+    expect({ code, result: JSON.parse(stdout) as PlanResult }).toEqual({ code: 0, result: json(smoke) });
+  });
+
+  test('without the one that the Task names are refused by a short line', () => {
+    const { code, stderr } = planned(`${agents(200)}${smoke.slice(smoke.indexOf('---'))}`);
+    expect(code).toBe(2);
+    expect(stderr).toContain('Agent demo-magic/agent-9 and 190 more)');
+    expect(stderr.length).toBeLessThan(1000);
+  });
+});
+
 describe('output that cannot be written', () => {
   const into = (redirection: string) =>
     spawnSync(

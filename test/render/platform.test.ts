@@ -180,9 +180,37 @@ describe('a platform is refused, with the file and the field, when', () => {
         .replace('codex-standard', name)
         .replace('providerKind: codex', `providerKind: codex\n    resourceClass: ${name}\n    pod: ${pod}`);
     const text = `${file}${bad('large', '{resources: {requests: {cpu: "8"}, limits: {cpu: "4"}}}')}${bad('huge', '{resources: {requests: {memory: 9Gi}}}')}`;
-    expect(() => distFiles(read(text), 'team.yaml')).toThrow(
+    expect(() => distFiles(readPlatform(text, 'team.yaml'), 'team.yaml')).toThrow(
       /^team.yaml: classes.huge.pod.resources.limits.memory: found "4Gi", .*\nerror: team.yaml: classes.large.pod.resources.limits.cpu: found "4", /,
     );
+  });
+
+  test('one of two classes breaks rules and the rest of the file has a conflict, all of it at once', () => {
+    const second = file
+      .slice(file.indexOf('  codex-standard:'))
+      .replace('codex-standard', 'codex-large')
+      .replace(
+        'providerKind: codex',
+        'providerKind: codex\n    resourceClass: large\n    pod: {resources: {requests: {cpu: "8", memory: 9Gi}}, volumes: {tmp: "0"}}',
+      );
+    const text = `${file}${second}`.replace('runtime: orka-runtimes', 'runtime: demo-magic');
+    let message = '';
+    try {
+      read(text);
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message.split('\n').map((line) => /^(?:error: )?platform\.yaml: (\S+): found/.exec(line)?.[1])).toEqual([
+      'namespaces.runtime',
+      'classes.codex-large.pod.volumes.tmp',
+      'classes.codex-large.pod.resources.limits.cpu',
+      'classes.codex-large.pod.resources.limits.memory',
+    ]);
+  });
+
+  test('an empty key and an unknown key are told together', () => {
+    const text = file.replace('version: 1', 'version: null\ncolour: red');
+    expect(() => read(text)).toThrow(/version: found null, .*\nerror: platform.yaml: colour: found "red"/);
   });
 
   test('two classes are for one provider kind and resource class', () => {

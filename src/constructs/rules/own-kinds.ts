@@ -6,7 +6,7 @@ import { badAddress } from './addresses.js';
 import { badLabel } from './names.js';
 import { firstOf } from './pod-parts.js';
 import { badToleration } from './pod-scheduling.js';
-import type { Broken, Rule } from './rule.js';
+import type { Broken, ListingRule, Rule } from './rule.js';
 
 /** An object of ours must be what its schema says, CEL rules included; the API server would say the same, later. */
 function valid(id: string, kind: Kind<unknown>): Rule<Manifest> {
@@ -41,8 +41,23 @@ const badAmount = (amount: string | number, field: string): Broken | undefined =
     ? undefined
     : { field, found: amount, allowed: 'a positive quantity such as 250m, 4Gi or 2' };
 
+/** The sizes of a class that are no amounts, and the limits below their request. */
+function badAmounts({ pod: { volumes, resources } }: RuntimePoolClassSpec): readonly Broken[] {
+  const sizes = Object.entries(volumes).map(([name, size]) => badAmount(size, `spec.pod.volumes.${name}`));
+  const amounts = (['cpu', 'memory', 'ephemeral-storage'] as const).flatMap((name) => {
+    const [request, limit] = [resources.requests[name], resources.limits[name]];
+    const bad = [
+      badAmount(request, `spec.pod.resources.requests.${name}`),
+      badAmount(limit, `spec.pod.resources.limits.${name}`),
+    ];
+    if (bad.some((one) => one !== undefined) || (quantityValue(request) ?? 0n) <= (quantityValue(limit) ?? 0n)) return bad;
+    return [{ field: `spec.pod.resources.limits.${name}`, found: limit, allowed: `at least the request, ${request}` }];
+  });
+  return [...sizes, ...amounts].filter((one) => one !== undefined);
+}
+
 /** Rules about the settings of a class that a schema cannot say. Source: workload.md §3.1, §3.8. */
-export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
+export const classRules: readonly ListingRule<RuntimePoolClassSpec>[] = [
   {
     id: 'class/image-reference',
     kind: 'provider',
@@ -74,18 +89,8 @@ export const classRules: readonly Rule<RuntimePoolClassSpec>[] = [
     kind: 'provider',
     because: 'the API server refuses the Pod',
     source: 'Kubernetes quantities',
-    check: ({ pod: { volumes, resources } }) =>
-      firstOf(Object.entries(volumes), ([name, size]) => badAmount(size, `spec.pod.volumes.${name}`)) ??
-      firstOf(['cpu', 'memory', 'ephemeral-storage'] as const, (name) => {
-        const [request, limit] = [resources.requests[name], resources.limits[name]];
-        return (
-          badAmount(request, `spec.pod.resources.requests.${name}`) ??
-          badAmount(limit, `spec.pod.resources.limits.${name}`) ??
-          ((quantityValue(request) ?? 0n) <= (quantityValue(limit) ?? 0n)
-            ? undefined
-            : { field: `spec.pod.resources.limits.${name}`, found: limit, allowed: `at least the request, ${request}` })
-        );
-      }),
+    check: (spec) => badAmounts(spec)[0],
+    all: badAmounts,
   },
   {
     id: 'class/token-key',

@@ -17,6 +17,11 @@ export interface Rule<T> {
   readonly check: (object: T) => Broken | undefined;
 }
 
+/** A rule that can list everything that breaks it; `check` names the first of it. */
+export interface ListingRule<T> extends Rule<T> {
+  readonly all?: (object: T) => readonly Broken[];
+}
+
 /** Throws for the first rule that an object breaks, with the construct path and the reason. */
 export function enforce<T>(at: string, rules: readonly Rule<T>[], object: T): void {
   for (const rule of rules) {
@@ -39,7 +44,17 @@ export function brokenText<T>(rules: readonly Rule<T>[], object: T): string[] {
 /** What an object breaks of a rule, told with the rule; `undefined` = nothing. */
 export function findingOf<T>(at: string, rule: Rule<T>, object: T): Finding | undefined {
   const broken = ask(at, rule, object);
-  return broken && { at, ...broken, allowed: `${broken.allowed ?? 'another value'} (${rule.id}: ${rule.because})` };
+  return broken && told(at, rule, broken);
+}
+
+/** Everything that an object breaks of a rule. */
+export function findingsOf<T>(at: string, rule: ListingRule<T>, object: T): readonly Finding[] {
+  const first = findingOf(at, rule, object);
+  return first && rule.all ? rule.all(object).map((broken) => told(at, rule, broken)) : first ? [first] : [];
+}
+
+function told<T>(at: string, { id, because }: Rule<T>, broken: Broken): Finding {
+  return { at, ...broken, allowed: `${broken.allowed ?? 'another value'} (${id}: ${because})` };
 }
 
 /** A rule reads an object as the API has it; an object of another shape, which only a patch or untyped code can make, breaks it. */
