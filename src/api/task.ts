@@ -215,12 +215,17 @@ export const TaskSpecSchema = object(
   },
 );
 
+/** Phases of a Task. `Succeeded`, `Failed` and `Cancelled` are terminal. */
 export const taskPhases = ['Pending', 'Running', 'Finalizing', 'Succeeded', 'Failed', 'Scheduled', 'Cancelled'] as const;
+/** One of {@link taskPhases}. */
 export type TaskPhase = (typeof taskPhases)[number];
 
+/** Terminal states of an attempt. */
 export const executionOutcomes = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'] as const;
+/** One of {@link executionOutcomes}. */
 export type ExecutionOutcome = (typeof executionOutcomes)[number];
 
+/** States of an attempt, in the order in which it passes them. */
 export const executionStates = [
   'Queued',
   'Reserved',
@@ -233,6 +238,7 @@ export const executionStates = [
   'Settling',
   ...executionOutcomes,
 ] as const;
+/** One of {@link executionStates}. */
 export type ExecutionState = (typeof executionStates)[number];
 
 const sha256 = optional(digest);
@@ -257,6 +263,7 @@ const TokenUsageSchema = object(
       'Tokens of the prompt, as its agent reports them; a count that it does not report is absent. Codex reports the last call of the model.',
   },
 );
+/** Tokens that a prompt used, as the agent reported them. */
 export type TokenUsage = Static<typeof TokenUsageSchema>;
 
 const TaskExecutionStatusSchema = object(
@@ -317,6 +324,7 @@ const TaskExecutionStatusSchema = object(
   },
 );
 
+/** States of what a Task changed in its workspace. */
 export const deliveryStates = [
   'NotRequested',
   'Validating',
@@ -334,6 +342,7 @@ export const deliveryStates = [
   'CredentialBlocked',
   'PublicationOutcomeUnknown',
 ] as const;
+/** One of {@link deliveryStates}. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 const commit = optional(text({ pattern: patterns.commit.pattern }));
@@ -369,9 +378,12 @@ const TaskDeliveryStatusSchema = object({
   lastTransitionTime: optional(timestamp()),
 });
 
+/** Phases of the workspace of a Task. */
 export const workspacePhases = ['Pending', 'Ready', 'Released', 'Retained', 'Deleted', 'Failed'] as const;
+/** One of {@link workspacePhases}. */
 export type WorkspacePhase = (typeof workspacePhases)[number];
 
+/** Reasons of the workspace status of a Task. */
 export const workspaceReasons = [
   'WorkspacePending',
   'WorkspaceClaimed',
@@ -389,6 +401,7 @@ export const workspaceReasons = [
   'WorkspaceCleanupFailed',
   'WorkspaceStatusUpdateFailed',
 ] as const;
+/** One of {@link workspaceReasons}. */
 export type WorkspaceReason = (typeof workspaceReasons)[number];
 
 const ExecutionWorkspaceStatusSchema = object(
@@ -460,6 +473,7 @@ const ResultReferenceSchema = object({
   ),
 });
 
+/** Schema of {@link TaskStatus}. */
 export const TaskStatusSchema = object(
   {
     phase: optional(choice(taskPhases)),
@@ -507,6 +521,7 @@ export const TaskStatusSchema = object(
   },
 );
 
+/** Schema of {@link Task}. */
 export const TaskSchema = resource('Task', TaskSpecSchema, TaskStatusSchema, {
   description: 'One piece of work for an agent.',
   rules: [
@@ -524,6 +539,7 @@ export type SessionReference = Static<typeof SessionReferenceSchema>;
 export type AgentRuntimeSpec = Static<typeof AgentRuntimeSchema>;
 /** `spec.workspace`: the repository contract, not the sandbox. */
 export type WorkspaceConfig = Static<typeof WorkspaceConfigSchema>;
+/** `spec` of a Task: what to do, with which Agent, and where. */
 export type TaskSpec = Static<typeof TaskSpecSchema>;
 /** `status.execution`. */
 export type TaskExecutionStatus = Static<typeof TaskExecutionStatusSchema>;
@@ -533,9 +549,12 @@ export type TaskDeliveryStatus = Static<typeof TaskDeliveryStatusSchema>;
 export type ExecutionWorkspaceStatus = Static<typeof ExecutionWorkspaceStatusSchema>;
 /** `status.agentExecutionBinding`. */
 export type AgentExecutionBinding = Static<typeof AgentExecutionBindingSchema>;
+/** `status` of a Task. */
 export type TaskStatus = Static<typeof TaskStatusSchema>;
+/** A Task object: one prompt for an Agent. */
 export type Task = Static<typeof TaskSchema>;
 
+/** Names, schema and columns of the kind Task, for {@link crd} and {@link validate}. */
 export const taskKind = define({
   kind: 'Task',
   schema: TaskSchema,

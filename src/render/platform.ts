@@ -95,6 +95,7 @@ export interface Platform {
   readonly classes: readonly PlatformClass[];
 }
 
+/** One class of `platform.yaml`, every default filled in. */
 export interface PlatformClass {
   readonly name: string;
   /** Without digests of its own; synth computes the one of this renderer. */
