@@ -38,6 +38,7 @@ export default defineConfig(
     'dist/',
     'docs/api/',
     'imports/',
+    'src/constructs/pod-types.ts',
     'src/constructs/schemas.ts',
     'node_modules/',
     'test/cluster/.cache/',

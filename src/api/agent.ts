@@ -5,10 +5,14 @@ import { providerKinds } from './runtime-pool.js';
 import { choice, flag, int32, int64, list, number, object, open, optional, text, timestamp } from './schema.js';
 import type { Static } from './schema.js';
 
+/** Versions of the protocol between controller and runtime. This version runs `orka.harness.v2`. */
 export const contractVersions = ['orka.harness.v1', 'orka.harness.v2'] as const;
+/** One of {@link contractVersions}. */
 export type ContractVersion = (typeof contractVersions)[number];
 
+/** Values of `spec.model.reasoningEffort` of an Agent. */
 export const reasoningEfforts = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+/** One of {@link reasoningEfforts}. */
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
 const AgentCLIRuntimeSchema = object(
@@ -117,6 +121,7 @@ export const AgentSpecSchema = object(
   },
 );
 
+/** Schema of {@link AgentStatus}. */
 export const AgentStatusSchema = object({
   ready: optional(flag()),
   activeTasks: optional(int32()),
@@ -124,6 +129,7 @@ export const AgentStatusSchema = object({
   conditions: optional(conditions),
 });
 
+/** Schema of {@link Agent}. */
 export const AgentSchema = resource('Agent', AgentSpecSchema, AgentStatusSchema, {
   description: 'An agent as Tasks refer to it: runtime, model and policies.',
 });
@@ -132,10 +138,14 @@ export const AgentSchema = resource('Agent', AgentSpecSchema, AgentStatusSchema,
 export type AgentCLIRuntime = Static<typeof AgentCLIRuntimeSchema>;
 /** `spec.model`. */
 export type ModelConfig = Static<typeof ModelConfigSchema>;
+/** `spec` of an Agent: runtime, model, prompt and tools. */
 export type AgentSpec = Static<typeof AgentSpecSchema>;
+/** `status` of an Agent. */
 export type AgentStatus = Static<typeof AgentStatusSchema>;
+/** An Agent object: how a coding agent is configured. Tasks name it. */
 export type Agent = Static<typeof AgentSchema>;
 
+/** Names, schema and columns of the kind Agent, for {@link crd} and {@link validate}. */
 export const agentKind = define({
   kind: 'Agent',
   schema: AgentSchema,

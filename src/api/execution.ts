@@ -6,17 +6,22 @@ import type { Static } from './schema.js';
 
 /** Another object, by default in the namespace of the one that names it. */
 export const ReferenceSchema = object({ name: text(), namespace: optional(text()) });
+/** An object by name, and by namespace where that may differ. */
 export type Reference = Static<typeof ReferenceSchema>;
 
+/** Schema of a key of a ConfigMap. */
 export const ConfigMapKeySchema = object({ name: text(), key: text() });
 
+/** Schema of a skill that an Agent names. */
 export const SkillReferenceSchema = object({ name: optional(text()), configMapRef: optional(ConfigMapKeySchema) });
 
+/** Schema of {@link Resources}. */
 export const ResourcesSchema = object({
   requests: optional(map(quantity())),
   limits: optional(map(quantity())),
   claims: optional(list(open())),
 });
+/** Requests and limits of a container. */
 export type Resources = Static<typeof ResourcesSchema>;
 
 /** A toleration as Pods have it. */
@@ -27,12 +32,17 @@ export const TolerationSchema = object({
   effect: optional(choice(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
   tolerationSeconds: optional(int64()),
 });
+/** A toleration of a Pod. */
 export type Toleration = Static<typeof TolerationSchema>;
 
+/** `none`: a workspace for one Task. `session`: the workspace of a Session. */
 export const reusePolicies = ['none', 'session'] as const;
+/** One of {@link reusePolicies}. */
 export type ReusePolicy = (typeof reusePolicies)[number];
 
+/** `delete`: a workspace ends with its Task. `retain` is refused. */
 export const cleanupPolicies = ['delete', 'retain'] as const;
+/** One of {@link cleanupPolicies}. */
 export type CleanupPolicy = (typeof cleanupPolicies)[number];
 
 /** `execution.workspace`. No server defaults: absent and default are told apart when a plan is made. Source: workload.md §2.1. */
@@ -94,6 +104,7 @@ export const ExecutionWorkspaceSchema = object(
 /** `spec.execution.workspace`. */
 export type ExecutionWorkspace = Static<typeof ExecutionWorkspaceSchema>;
 
+/** Members that `spec.execution` of Tasks and Agents share. */
 export const executionMembers = {
   runtimeClassName: optional(text()),
   nodeSelector: optional(map(text())),
@@ -102,5 +113,7 @@ export const executionMembers = {
   workspace: optional(ExecutionWorkspaceSchema),
 };
 
+/** Schema of {@link ExecutionSpec}. */
 export const ExecutionSpecSchema = object(executionMembers, { description: 'Where the work runs.' });
+/** `spec.execution`: placement, and the workspace that is asked for. */
 export type ExecutionSpec = Static<typeof ExecutionSpecSchema>;

@@ -2,7 +2,9 @@ import { choice, object, optional } from './schema.js';
 import type { ObjectSchema, Static, TSchema } from './schema.js';
 import { ObjectMetaSchema } from './meta.js';
 
+/** API group of all kinds of this package. */
 export const group = 'core.orka.ai';
+/** API version of all kinds of this package. */
 export const version = 'v1alpha1';
 
 /** A column of `kubectl get`. */

@@ -68,11 +68,17 @@ export const patterns = {
   conditionReason: { pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$', says: 'a condition reason such as AtCapacity' },
 } as const satisfies Record<string, NamedPattern>;
 
+/** A DNS label of at most 63 characters, as names of namespaces are. */
 export const dnsLabel = text({ minLength: 1, maxLength: 63, pattern: patterns.dnsLabel.pattern });
+/** A DNS subdomain of at most 253 characters, as names of most objects are. */
 export const dnsSubdomain = text({ minLength: 1, maxLength: 253, pattern: patterns.dnsSubdomain.pattern });
+/** `sha256:` and 64 lower-case hex digits. */
 export const digest = text({ pattern: patterns.digest.pattern });
+/** An image reference with a digest. */
 export const pinnedImage = text({ maxLength: 2048, pattern: patterns.pinnedImage.pattern });
+/** A Go duration such as `1m30s`; `0s` is one too. */
 export const duration = text({ maxLength: 64, pattern: patterns.duration.pattern });
+/** A Go duration above 0. */
 export const positiveDuration = text({ maxLength: 64, pattern: patterns.positiveDuration.pattern });
 const labels = map(text({ maxLength: 63, pattern: patterns.labelValue.pattern }));
 
@@ -129,6 +135,7 @@ export const ConditionSchema = object({
   reason: text({ minLength: 1, maxLength: 1024, pattern: patterns.conditionReason.pattern }),
   message: text({ maxLength: 32768 }),
 });
+/** One condition of a status. */
 export type Condition = Static<typeof ConditionSchema>;
 
 /** `status.conditions` of every kind: one per type. */

@@ -42,6 +42,7 @@ const PatchOperationSchema = object(
     ],
   },
 );
+/** One RFC 6902 operation of a class patch. */
 export type PatchOperation = Static<typeof PatchOperationSchema>;
 
 const ClassPatchSchema = object(
@@ -63,6 +64,7 @@ const ClassPatchSchema = object(
 /** A change to one rendered object of every pool of a class. */
 export type ClassPatch = Static<typeof ClassPatchSchema>;
 
+/** Schema of {@link RuntimePoolClassSpec}. */
 export const RuntimePoolClassSpecSchema = object(
   {
     providerKind: withOptions(providerKind, { description: 'The agent in the image.' }),
@@ -160,20 +162,26 @@ export const RuntimePoolClassSpecSchema = object(
   },
 );
 
+/** Schema of {@link RuntimePoolClassStatus}. */
 export const RuntimePoolClassStatusSchema = object({
   observedGeneration: optional(int64({ minimum: 0 })),
   digest: optional(withOptions(digest, { description: 'The digest that the running controller computes for this class.' })),
   conditions: optional(conditions),
 });
 
+/** Schema of {@link RuntimePoolClass}. */
 export const RuntimePoolClassSchema = resource('RuntimePoolClass', RuntimePoolClassSpecSchema, RuntimePoolClassStatusSchema, {
   description: 'Reviewed settings from which every pool of one provider kind and resource class is rendered.',
 });
 
+/** `spec` of a RuntimePoolClass: the reviewed settings of its pools. */
 export type RuntimePoolClassSpec = Static<typeof RuntimePoolClassSpecSchema>;
+/** `status` of a RuntimePoolClass: whether the controller may use it. */
 export type RuntimePoolClassStatus = Static<typeof RuntimePoolClassStatusSchema>;
+/** A RuntimePoolClass object: reviewed settings from which pools are rendered. */
 export type RuntimePoolClass = Static<typeof RuntimePoolClassSchema>;
 
+/** Names, schema and columns of the kind RuntimePoolClass, for {@link crd} and {@link validate}. */
 export const runtimePoolClassKind = define({
   kind: 'RuntimePoolClass',
   shortNames: ['rtpc'],

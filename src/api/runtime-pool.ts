@@ -6,20 +6,29 @@ import type { Static } from './schema.js';
 /** The one protocol that pools speak. */
 export const protocolVersion = 'orka.harness.v2';
 
+/** Coding agents that a class can run. */
 export const providerKinds = ['codex', 'claude', 'copilot', 'opencode'] as const;
+/** One of {@link providerKinds}. */
 export type ProviderKind = (typeof providerKinds)[number];
+/** Schema of {@link ProviderKind}. */
 export const providerKind = choice(providerKinds);
 
+/** Providers of workspaces. This version runs agent-sandbox. */
 export const workspaceProviders = ['agent-sandbox', 'substrate'] as const;
+/** One of {@link workspaceProviders}. */
 export type WorkspaceProvider = (typeof workspaceProviders)[number];
 
+/** `read`: the workspace must be unchanged at the end. `write`: changes are published. */
 export const workspaceIntents = ['read', 'write'] as const;
+/** One of {@link workspaceIntents}. */
 export type WorkspaceIntent = (typeof workspaceIntents)[number];
 
+/** Schema of the name of a resource class, such as `standard`. */
 export const resourceClass = text({ minLength: 1, maxLength: 63, pattern: patterns.resourceClass.pattern });
 
 const schemaVersion = text({ minLength: 1, maxLength: 64, pattern: patterns.schemaVersion.pattern });
 
+/** Schema of {@link RuntimeProfileSpec}. */
 export const RuntimeProfileSpecSchema = object(
   {
     protocolVersion: optional(choice([protocolVersion], { default: protocolVersion })),
@@ -65,6 +74,7 @@ export const RuntimeProfileSpecSchema = object(
   },
 );
 
+/** Schema of {@link RuntimePoolSpec}. */
 export const RuntimePoolSpecSchema = object(
   {
     trustDomain: object({ namespace: dnsLabel, identity: text({ minLength: 1, maxLength: 253 }) }),
@@ -181,6 +191,7 @@ const PoolCapacityStatusSchema = object({
   liveDescendants: optional(counter),
 });
 
+/** States of a pool. */
 export const poolLifecycles = [
   'Stopped',
   'Starting',
@@ -191,11 +202,15 @@ export const poolLifecycles = [
   'Degraded',
   'Ambiguous',
 ] as const;
+/** One of {@link poolLifecycles}. */
 export type PoolLifecycle = (typeof poolLifecycles)[number];
 
+/** `Accepting`: the pool takes sessions. In the other states it takes none. */
 export const admissionStates = ['Closed', 'Accepting', 'Draining', 'Ambiguous'] as const;
+/** One of {@link admissionStates}. */
 export type AdmissionState = (typeof admissionStates)[number];
 
+/** Schema of {@link RuntimePoolStatus}. */
 export const RuntimePoolStatusSchema = object({
   observedGeneration: optional(int64()),
   controllerEpoch: optional(int64({ minimum: 0 })),
@@ -209,20 +224,30 @@ export const RuntimePoolStatusSchema = object({
   conditions: optional(conditions),
 });
 
+/** Schema of {@link RuntimePool}. */
 export const RuntimePoolSchema = resource('RuntimePool', RuntimePoolSpecSchema, RuntimePoolStatusSchema, {
   description:
     'One agent runtime, at most one instance, made by the controller for the Tasks that share its profile or its workspace.',
 });
 
+/** Agent, model, adapters and policies of an instance, with their digests. */
 export type RuntimeProfileSpec = Static<typeof RuntimeProfileSpecSchema>;
+/** `spec` of a RuntimePool, written by the controller alone. */
 export type RuntimePoolSpec = Static<typeof RuntimePoolSpecSchema>;
+/** Workspace that a pool was made for. */
 export type PoolExecutionWorkspace = NonNullable<RuntimePoolSpec['executionWorkspace']>;
+/** Sessions and prompts that a pool has, and may have. */
 export type PoolCapacityStatus = Static<typeof PoolCapacityStatusSchema>;
+/** A slot of a pool that a Task holds. */
 export type PoolReservation = Static<typeof ReservationSchema>;
+/** The instance that serves a pool. */
 export type ActiveInstance = Static<typeof ActiveInstanceSchema>;
+/** `status` of a RuntimePool. */
 export type RuntimePoolStatus = Static<typeof RuntimePoolStatusSchema>;
+/** A RuntimePool object: the instance that runs sessions of one profile. */
 export type RuntimePool = Static<typeof RuntimePoolSchema>;
 
+/** Names, schema and columns of the kind RuntimePool, for {@link crd} and {@link validate}. */
 export const runtimePoolKind = define({
   kind: 'RuntimePool',
   shortNames: ['rtpool'],

@@ -232,12 +232,17 @@ export const TaskSpecSchema = object(
   },
 );
 
+/** Phases of a Task. `Succeeded`, `Failed` and `Cancelled` are terminal. */
 export const taskPhases = ['Pending', 'Running', 'Finalizing', 'Succeeded', 'Failed', 'Scheduled', 'Cancelled'] as const;
+/** One of {@link taskPhases}. */
 export type TaskPhase = (typeof taskPhases)[number];
 
+/** Terminal states of an attempt. */
 export const executionOutcomes = ['Succeeded', 'Failed', 'Cancelled', 'OutcomeUnknown'] as const;
+/** One of {@link executionOutcomes}. */
 export type ExecutionOutcome = (typeof executionOutcomes)[number];
 
+/** States of an attempt, in the order in which it passes them. */
 export const executionStates = [
   'Queued',
   'Reserved',
@@ -250,6 +255,7 @@ export const executionStates = [
   'Settling',
   ...executionOutcomes,
 ] as const;
+/** One of {@link executionStates}. */
 export type ExecutionState = (typeof executionStates)[number];
 
 const sha256 = optional(digest);
@@ -274,6 +280,7 @@ const TokenUsageSchema = object(
       'Tokens of the prompt, as its agent reports them; a count that it does not report is absent. Codex reports the last call of the model.',
   },
 );
+/** Tokens that a prompt used, as the agent reported them. */
 export type TokenUsage = Static<typeof TokenUsageSchema>;
 
 const TaskExecutionStatusSchema = object(
@@ -334,6 +341,7 @@ const TaskExecutionStatusSchema = object(
   },
 );
 
+/** States of what a Task changed in its workspace. */
 export const deliveryStates = [
   'NotRequested',
   'Validating',
@@ -351,6 +359,7 @@ export const deliveryStates = [
   'CredentialBlocked',
   'PublicationOutcomeUnknown',
 ] as const;
+/** One of {@link deliveryStates}. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 const commit = optional(text({ pattern: patterns.commit.pattern }));
@@ -391,9 +400,12 @@ const TaskDeliveryStatusSchema = object({
   lastTransitionTime: optional(timestamp()),
 });
 
+/** Phases of the workspace of a Task. */
 export const workspacePhases = ['Pending', 'Ready', 'Released', 'Retained', 'Deleted', 'Failed'] as const;
+/** One of {@link workspacePhases}. */
 export type WorkspacePhase = (typeof workspacePhases)[number];
 
+/** Reasons of the workspace status of a Task. */
 export const workspaceReasons = [
   'WorkspacePending',
   'WorkspaceClaimed',
@@ -411,6 +423,7 @@ export const workspaceReasons = [
   'WorkspaceCleanupFailed',
   'WorkspaceStatusUpdateFailed',
 ] as const;
+/** One of {@link workspaceReasons}. */
 export type WorkspaceReason = (typeof workspaceReasons)[number];
 
 const ExecutionWorkspaceStatusSchema = object(
@@ -482,6 +495,7 @@ const ResultReferenceSchema = object({
   ),
 });
 
+/** Schema of {@link TaskStatus}. */
 export const TaskStatusSchema = object(
   {
     phase: optional(choice(taskPhases)),
@@ -529,6 +543,7 @@ export const TaskStatusSchema = object(
   },
 );
 
+/** Schema of {@link Task}. */
 export const TaskSchema = resource('Task', TaskSpecSchema, TaskStatusSchema, {
   description: 'One piece of work for an agent.',
   rules: [
@@ -546,6 +561,7 @@ export type SessionReference = Static<typeof SessionReferenceSchema>;
 export type AgentRuntimeSpec = Static<typeof AgentRuntimeSchema>;
 /** `spec.workspace`: the repository contract, not the sandbox. */
 export type WorkspaceConfig = Static<typeof WorkspaceConfigSchema>;
+/** `spec` of a Task: what to do, with which Agent, and where. */
 export type TaskSpec = Static<typeof TaskSpecSchema>;
 /** `status.execution`. */
 export type TaskExecutionStatus = Static<typeof TaskExecutionStatusSchema>;
@@ -555,9 +571,12 @@ export type TaskDeliveryStatus = Static<typeof TaskDeliveryStatusSchema>;
 export type ExecutionWorkspaceStatus = Static<typeof ExecutionWorkspaceStatusSchema>;
 /** `status.agentExecutionBinding`. */
 export type AgentExecutionBinding = Static<typeof AgentExecutionBindingSchema>;
+/** `status` of a Task. */
 export type TaskStatus = Static<typeof TaskStatusSchema>;
+/** A Task object: one prompt for an Agent. */
 export type Task = Static<typeof TaskSchema>;
 
+/** Names, schema and columns of the kind Task, for {@link crd} and {@link validate}. */
 export const taskKind = define({
   kind: 'Task',
   schema: TaskSchema,

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
 import { controllerOptions } from './controller-options.js';
 import type { DiffOptions } from './diff.js';
 import type { PlanOptions } from './plan.js';
@@ -40,6 +40,19 @@ program
       '\n\nExit code 0: equal. 1: different. 2: the settings or the folder cannot be used. 70: a defect of ours.',
   )
   .action(async (options: { platform: string; out: string }) => (await import('./check.js')).check(options));
+
+program
+  .command('schema')
+  .description('print the JSON schema (draft-07) of a file that people write, for editors')
+  .addArgument(new Argument('<file>', 'platform: that of platform.yaml').choices(['platform']))
+  .addHelpText(
+    'after',
+    `
+Examples:
+  $ orka-workspaces schema platform > platform.schema.json
+  # yaml-language-server: $schema=./platform.schema.json      (first line of platform.yaml)`,
+  )
+  .action(async () => (await import('./schema.js')).schema());
 
 const repeat = (value: string, values: readonly string[] = []): readonly string[] => [...values, value];
 program

@@ -1,5 +1,6 @@
 import { CodedError } from '../lib/errors.js';
 
+/** Codes of {@link RenderError}, for `switch`. */
 export type RenderErrorCode =
   /** The settings of a class are not what its schema and rules allow. */
   | 'class-invalid'

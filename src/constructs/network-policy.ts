@@ -27,6 +27,7 @@ export interface NetworkPolicyPeer {
   readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
 }
 
+/** One port of a rule, or all ports up to `endPort`. */
 export interface NetworkPolicyPort {
   /** Said explicitly: the provider compares without the server's default. */
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
@@ -35,11 +36,13 @@ export interface NetworkPolicyPort {
   readonly endPort?: number;
 }
 
+/** Traffic that the selected Pods may receive: from these peers, on these ports. */
 export interface NetworkPolicyIngressRule {
   readonly from: readonly NetworkPolicyPeer[];
   readonly ports: readonly NetworkPolicyPort[];
 }
 
+/** Traffic that the selected Pods may send: to these peers, on these ports. */
 export interface NetworkPolicyEgressRule {
   readonly to: readonly NetworkPolicyPeer[];
   readonly ports: readonly NetworkPolicyPort[];

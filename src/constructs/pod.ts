@@ -1,4 +1,4 @@
-import type { V1PersistentVolumeClaimSpec, V1PodSpec } from '@kubernetes/client-node';
+import type { V1PersistentVolumeClaimSpec, V1PodSpec } from './pod-types.js';
 
 /** A Pod's spec in Kubernetes' own terms. Only the type is used; what is given is rendered as it is. */
 export type PodSpec = Pick<V1PodSpec, keyof V1PodSpec>;

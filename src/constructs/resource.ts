@@ -12,6 +12,7 @@ import { metadataRules } from './rules/names.js';
 import { brokenText, enforce } from './rules/rule.js';
 import type { Rule } from './rules/rule.js';
 
+/** Props of {@link Resource}: the manifest, whose name may be left out. */
 export interface ResourceProps {
   readonly apiVersion: string;
   readonly kind: string;

@@ -1,4 +1,4 @@
-import type { V1EnvVar, V1Probe } from '@kubernetes/client-node';
+import type { V1EnvVar, V1Probe } from './pod-types.js';
 import type { RuntimePoolClassSpec } from '../api/index.js';
 import { supervisorContainer } from '../domain/deployed.js';
 import { isWorkspaceFacts } from '../domain/facts.js';

@@ -43,9 +43,11 @@ export const factNames = {
 } as const;
 
 type SharedFacts = Readonly<Record<(typeof sharedFactNames)[number], string>>;
+/** Live values of a pool that one Task has to itself. */
 export type WorkspaceFacts = Readonly<Record<(typeof factNames.workspace)[number], string>>;
 /** `replicas` is the only fact that is not a string; it has one place, the Deployment's `spec.replicas`. */
 export type PlainFacts = SharedFacts & { readonly replicas: number };
+/** Live values of one pool, of either family. */
 export type Facts = WorkspaceFacts | PlainFacts;
 export type FactName = keyof WorkspaceFacts;
 

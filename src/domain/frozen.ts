@@ -20,6 +20,7 @@ export const frozenFields: Readonly<Record<keyof FrozenValues, string>> = {
   runtimeNamespace: 'spec.runtimeNamespace',
 };
 
+/** The frozen values that a pool was made with. */
 export function frozenByPool({ runtime, runtimeNamespace }: RuntimePoolSpec): FrozenValues {
   const { adapterDigests, providerKind, resourceClass, acpProfile } = runtime.profile;
   return {
@@ -32,6 +33,7 @@ export function frozenByPool({ runtime, runtimeNamespace }: RuntimePoolSpec): Fr
   };
 }
 
+/** The frozen values as a class has them now. */
 export function frozenByClass({ runtime, providerKind, resourceClass, network }: RuntimePoolClassSpec): FrozenValues {
   return {
     image: runtime.image,

@@ -12,6 +12,7 @@ import type { AgentConfiguration, RuntimeProfile } from './profile.js';
 import { toolPolicy, toolPolicyProblem } from './tool-policy.js';
 import type { ToolPolicy } from './tool-policy.js';
 
+/** `workspace`: a pool of one Task, in a sandbox. `plain`: a pool that Tasks share, in a Deployment. */
 export type Family = 'workspace' | 'plain';
 
 /** The pool that a Task needs, down to its name. Pure: same Task, Agent and class, same plan. */
@@ -30,6 +31,7 @@ export interface Plan {
   readonly binding?: WorkspaceBinding | undefined;
 }
 
+/** What {@link planTask} reads. */
 export interface PlanInput {
   readonly task: Task;
   readonly agent: Agent;

@@ -39,49 +39,109 @@ const ClassSchema = object({
   ) as Record<string, TSchema>),
   providerKind: classMembers.providerKind,
   runtime: classMembers.runtime,
-  alsoApprove: optional(list(digest, { maxItems: 3, set: true })),
-});
-
-export const platformSchema = object({
-  version: int32({ minimum: 1, maximum: 1 }),
-  namespaces: object({
-    controller: settings.controllerNamespace.schema,
-    runtime: settings.runtimeNamespace.schema,
-    tasks: settings.taskNamespaces.schema,
-  }),
-  controller: object({
-    image: pinnedImage,
-    replicas: optional(int32({ minimum: 0, maximum: 10 })),
-    api: optional(object({ port: optional(settings.apiPort.schema) })),
-    addresses: classMembers.network.properties.controller.properties.addresses,
-    except: classMembers.network.properties.controller.properties.except,
-    apiServer: optional(
-      object({
-        addresses: list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), { minItems: 1, maxItems: 16, set: true }),
-        ports: optional(list(int32({ minimum: 1, maximum: 65535 }), { minItems: 1, maxItems: 4, set: true })),
-      }),
-    ),
-    idlePoolTtl: optional(settings.idlePoolTtl.schema),
-    maxTasksPerNamespace: optional(settings.maxTasksPerNamespace.schema),
-    paused: optional(flag()),
-    defaultProvider: optional(settings.defaultProvider.schema),
-    gates: optional(
-      object({
-        agentSandbox: optional(settings.agentSandboxEnabled.schema),
-        workspaceDispatch: optional(settings.workspaceDispatchEnabled.schema),
-      }),
-    ),
-  }),
-  metrics: optional(object({ podMonitor: optional(flag()), scrapeFrom: optional(list(dnsLabel, { set: true })) })),
-  dns: optional(
-    object({
-      namespace: optional(dnsLabel),
-      podLabels: optional(withOptions(selectorLabels, {})),
-      addresses: classMembers.network.properties.dns.properties.addresses,
-      except: classMembers.network.properties.dns.properties.except,
+  alsoApprove: optional(
+    list(digest, {
+      maxItems: 3,
+      set: true,
+      default: [],
+      description: 'Class digests of other renderers that stay approved during an upgrade.',
     }),
   ),
-  classes: map(ClassSchema),
+});
+
+const dnsDefaults = { namespace: 'kube-system', podLabels: { 'k8s-app': 'kube-dns' } };
+
+const described = <S extends TSchema>(schema: S, description: string): S => withOptions(schema, { description });
+
+/** What `platform.yaml` may hold. {@link readPlatform} and the JSON schema for editors come from it. */
+export const platformSchema = object({
+  version: int32({ minimum: 1, maximum: 1, description: 'Format of this file.' }),
+  namespaces: described(
+    object({
+      controller: settings.controllerNamespace.schema,
+      runtime: settings.runtimeNamespace.schema,
+      tasks: settings.taskNamespaces.schema,
+    }),
+    'Namespaces of the installation. They do not overlap.',
+  ),
+  controller: object(
+    {
+      image: described(pinnedImage, 'Image of the controller, pinned by digest.'),
+      replicas: optional(
+        int32({ minimum: 0, maximum: 10, default: 1, description: 'Pods of the controller. One leads, the others wait.' }),
+      ),
+      api: optional(described(object({ port: optional(settings.apiPort.schema) }), 'API that sandboxes reach.')),
+      addresses: classMembers.network.properties.controller.properties.addresses,
+      except: classMembers.network.properties.controller.properties.except,
+      apiServer: optional(
+        object(
+          {
+            addresses: list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), {
+              minItems: 1,
+              maxItems: 16,
+              set: true,
+              description: 'CIDRs of the API server and of its Service.',
+            }),
+            ports: optional(
+              list(int32({ minimum: 1, maximum: 65535 }), {
+                minItems: 1,
+                maxItems: 4,
+                set: true,
+                default: usualApiServerPorts,
+                description: 'Ports of the API server and of its Service.',
+              }),
+            ),
+          },
+          { description: 'Limits the traffic of the controller to the API server. Absent: not limited.' },
+        ),
+      ),
+      idlePoolTtl: optional(settings.idlePoolTtl.schema),
+      maxTasksPerNamespace: optional(settings.maxTasksPerNamespace.schema),
+      paused: optional(flag({ default: false, description: 'No new Task begins; those that run go on.' })),
+      defaultProvider: optional(settings.defaultProvider.schema),
+      gates: optional(
+        described(
+          object({
+            agentSandbox: optional(settings.agentSandboxEnabled.schema),
+            workspaceDispatch: optional(settings.workspaceDispatchEnabled.schema),
+          }),
+          'Switches of workspaces. A Task that they do not allow is refused.',
+        ),
+      ),
+    },
+    { description: 'Deployment and settings of the controller.' },
+  ),
+  metrics: optional(
+    object(
+      {
+        podMonitor: optional(
+          flag({ default: false, description: 'Renders a PodMonitor of the Prometheus operator for the controller.' }),
+        ),
+        scrapeFrom: optional(
+          list(dnsLabel, {
+            set: true,
+            default: [],
+            description: 'Namespaces whose Pods may reach metrics and probes of the controller.',
+          }),
+        ),
+      },
+      { description: 'Scraping of the controller.' },
+    ),
+  ),
+  dns: optional(
+    object(
+      {
+        namespace: optional(withOptions(dnsLabel, { default: dnsDefaults.namespace, description: 'Namespace of the DNS Pods.' })),
+        podLabels: optional(
+          withOptions(selectorLabels, { default: dnsDefaults.podLabels, description: 'Labels of the DNS Pods.' }),
+        ),
+        addresses: classMembers.network.properties.dns.properties.addresses,
+        except: classMembers.network.properties.dns.properties.except,
+      },
+      { description: 'DNS of the cluster, for all classes.' },
+    ),
+  ),
+  classes: map(ClassSchema, { description: 'RuntimePoolClasses by name. One for each provider kind and resource class.' }),
 });
 
 /** Settings of one installation, every default filled in. */
@@ -99,6 +159,7 @@ export interface Platform {
   readonly classes: readonly PlatformClass[];
 }
 
+/** One class of `platform.yaml`, every default filled in. */
 export interface PlatformClass {
   readonly name: string;
   /** Without digests of its own; synth computes the one of this renderer. */
@@ -155,8 +216,8 @@ function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<
       ...addressesOf(controller),
     },
     dns: {
-      namespace: dns?.namespace ?? 'kube-system',
-      podLabels: dns?.podLabels ?? { 'k8s-app': 'kube-dns' },
+      namespace: dns?.namespace ?? dnsDefaults.namespace,
+      podLabels: dns?.podLabels ?? dnsDefaults.podLabels,
       ...addressesOf(dns),
     },
   };
@@ -195,8 +256,8 @@ function addressesOf(...givers: readonly (Addresses | undefined)[]): Addresses {
 
 /** The API server takes `null` for absent; in a reviewed file it is a slip. Values of patches may be anything. */
 function nulls(value: Json, path: Path): readonly Path[] {
-  if (value === null) return [path];
   if (path.at(-1) === 'value' && path.includes('operations')) return [];
+  if (value === null) return [path];
   if (Array.isArray(value)) return (value as readonly Json[]).flatMap((item, index) => nulls(item, [...path, index]));
   return isObject(value)
     ? Object.entries(value).flatMap(([name, member]) => (member === undefined ? [] : nulls(member, [...path, name])))
@@ -208,7 +269,8 @@ const nullFinding = { found: null, allowed: 'a value, or no such key' };
 type Loose<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [K in keyof T]?: Loose<T[K]> } : T;
 type ClassInput = Loose<RuntimePoolClassSpec> & Pick<RuntimePoolClassSpec, 'providerKind' | 'runtime'>;
 
-function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['network']): PlatformClass['spec'] {
+/** A class as platform.yaml has it, with the default of each member that is left out. */
+export function classWithDefaults(given: ClassInput, network: RuntimePoolClassSpec['network']): PlatformClass['spec'] {
   const { pod = {}, providerProxy = {} } = given;
   return {
     providerKind: given.providerKind,

@@ -14,8 +14,10 @@ export const deepest = 500;
 /** `not-json` comes from writing, `depth` from both, the others from reading. */
 export type YamlCode = 'not-json' | 'syntax' | 'duplicate-key' | 'key' | 'tag' | 'number' | 'alias' | 'merge' | 'depth';
 
+/** A value that cannot be written as YAML that kubectl reads back. See {@link YamlCode}. */
 export class YamlError extends CodedError<YamlCode> {}
 
+/** Options of {@link toYaml}. */
 export interface YamlOptions {
   /**
    * A remark for the line of a scalar (empty lists and objects included), without `#`.

@@ -1,4 +1,4 @@
-import type { V1Container } from '@kubernetes/client-node';
+import type { V1Container } from '../pod-types.js';
 import type { Manifest } from '../../api/index.js';
 import type { PodTemplate, VolumeClaimTemplate } from '../pod.js';
 import { isServiceName } from './names.js';

@@ -1,4 +1,4 @@
-import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
+import type { V1Container, V1PodSpec } from '../pod-types.js';
 import type { Manifest } from '../../api/index.js';
 import type { PodTemplate } from '../pod.js';
 import type { Broken, Rule } from './rule.js';

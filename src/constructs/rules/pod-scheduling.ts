@@ -4,7 +4,7 @@ import type {
   V1PodAffinityTerm,
   V1Toleration,
   V1TopologySpreadConstraint,
-} from '@kubernetes/client-node';
+} from '../pod-types.js';
 import type { Manifest } from '../../api/index.js';
 import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from '../../lib/kubernetes-names.js';
 import { badLabel, badSelector, qualifiedName } from './names.js';

@@ -1,4 +1,4 @@
-import type { V1Container, V1PodSpec, V1Volume } from '@kubernetes/client-node';
+import type { V1Container, V1PodSpec, V1Volume } from '../pod-types.js';
 import type { Manifest } from '../../api/index.js';
 import { isPinnedImage, pinnedImageForm } from '../../lib/image-reference.js';
 import { isDnsSubdomain } from '../../lib/kubernetes-names.js';

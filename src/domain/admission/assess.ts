@@ -8,6 +8,7 @@ import { freeze } from '../snapshot.js';
 import { CanonicalJsonError } from '../../lib/canonical-json.js';
 import type { AdmissionInput } from './rule.js';
 
+/** What {@link assess} reads: a Task, its Agent, the class and the switches of the controller. */
 export interface AssessInput extends AdmissionInput {
   /** The class for the Agent's runtime and resource class `standard`, if there is one. */
   readonly poolClass?: RuntimePoolClassSpec | undefined;
