@@ -14,7 +14,9 @@ const memory = '1Gi';
 let product: Installed;
 
 beforeAll(async () => {
-  product = await installed({ gates: true, limits: { memory } });
+  // With requests that are its limits the kernel spares all processes of a Pod but the one that this test names.
+  const most = { cpu: '500m', memory };
+  product = await installed({ gates: true, requests: most, limits: most });
 }, 600_000);
 afterAll(async () => {
   await product.remove();
@@ -80,7 +82,7 @@ describe('a Pod that cannot begin', () => {
         await saying('ends-quota', /exceeded quota/);
       });
       await kubectl(['delete', 'tasks.core.orka.ai', 'ends-quota', '-n', namespace, '--timeout=60s']);
-      await product.reinstall({ gates: true, limits: { memory, cpu: '1000' }, requests: { cpu: '1000', memory: '512Mi' } });
+      await product.reinstall({ gates: true, limits: { memory, cpu: '1000' }, requests: { cpu: '1000', memory } });
       await begin('ends-cpu', 'Reply exactly: NEVER');
       const { status } = await saying('ends-cpu', /Insufficient cpu/);
       expect(status?.message).toContain('cannot be scheduled');
