@@ -14,15 +14,21 @@ const memory = '1Gi';
 let product: Installed;
 
 beforeAll(async () => {
-  product = await installed({ gates: true, limits: { memory } });
+  // With requests that are its limits the kernel spares all processes of a Pod but the one that this test names.
+  const most = { cpu: '500m', memory };
+  product = await installed({ gates: true, requests: most, limits: most });
 }, 600_000);
 afterAll(async () => {
   await product.remove();
 }, 600_000);
 
-/** Makes the supervisor the first that the kernel ends, then uses up the memory of its container. */
-const useUp =
-  "require('fs').writeFileSync('/proc/1/oom_score_adj', '1000'); const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1));";
+/** Makes the first process of the container the first that the kernel ends, then uses memory, less than that process is charged with. */
+const useMemory = `
+  require('fs').writeFileSync('/proc/1/oom_score_adj', '1000');
+  const all = [];
+  const timer = setInterval(() => (all.length < 48 ? all.push(Buffer.alloc(8 << 20, 1)) : clearInterval(timer)), 10);
+  setTimeout(() => undefined, 30_000);
+`;
 
 const begin = (name: string, prompt: string) => applyObjects(kubectl, [example.agent, taskLike(name, { prompt })]);
 const saying = (name: string, what: RegExp): Promise<Task> =>
@@ -46,8 +52,10 @@ test('a sandbox that runs out of memory is named with its limit, on Task, pool, 
       120,
     );
     const { podName = '', podNamespace = '' } = pool.status?.activeInstance ?? {};
-    // What it is run in ends with the container.
-    await kubectl(['exec', '-n', podNamespace, podName, '--', '/usr/local/bin/node', '-e', useUp]).catch(() => undefined);
+    const use = () => kubectl(['exec', '-n', podNamespace, podName, '--', '/usr/local/bin/node', '-e', useMemory]);
+    // They end with the container.
+    const ends = await Promise.allSettled([use(), use(), use(), use()]);
+    expect(ends.map(({ status }) => status)).toEqual(ends.map(() => 'rejected'));
     const says = `its container runtime used more than its memory limit of ${memory} and was killed (OOMKilled, exit code 137)`;
     const { status } = await taskOver(kubectl, { name, namespace }, 120);
     expect(status).toMatchObject({
@@ -74,7 +82,7 @@ describe('a Pod that cannot begin', () => {
         await saying('ends-quota', /exceeded quota/);
       });
       await kubectl(['delete', 'tasks.core.orka.ai', 'ends-quota', '-n', namespace, '--timeout=60s']);
-      await product.reinstall({ gates: true, limits: { memory, cpu: '1000' }, requests: { cpu: '1000', memory: '512Mi' } });
+      await product.reinstall({ gates: true, limits: { memory, cpu: '1000' }, requests: { cpu: '1000', memory } });
       await begin('ends-cpu', 'Reply exactly: NEVER');
       const { status } = await saying('ends-cpu', /Insufficient cpu/);
       expect(status?.message).toContain('cannot be scheduled');

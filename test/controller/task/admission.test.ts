@@ -8,6 +8,7 @@ import { InputError } from '../../../src/cli/files.js';
 import { plan } from '../../../src/cli/plan.js';
 import type { PlanResult } from '../../../src/cli/plan-result.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
+import { missingClass } from '../../../src/domain/missing-class.js';
 import { available } from '../../../src/domain/available.js';
 import { systemClock } from '../../../src/kube/clock.js';
 import { at, epoch, readyClass, worldOf } from '../../support/controlled-task.js';
@@ -127,14 +128,23 @@ function planned({ task, agent, flags }: Row): Pick<PlanResult, 'verdict' | 'sta
 async function controlled({ task, agent, flags }: Row) {
   const client = memoryClient();
   client.put(agent);
-  const created = Date.now() - 60_000;
+  const created = Date.now() - 180_000;
   const asStored = withDefaults(taskKind, task as never);
-  client.put({ ...asStored, metadata: { ...task.metadata, creationTimestamp: at(Math.floor(created / 1000) * 1000) } });
+  const since = at(Math.floor(created / 1000) * 1000);
+  const existing = { name: readyClass.name, providerKind: 'codex', resourceClass: 'standard' };
+  // Whatever it waited for, it has waited for long enough.
+  const missing = { type: 'ClassAvailable', status: 'False', reason: 'RuntimePoolClassMissing', message: 'none' };
+  const waits = agent.spec.runtime?.type !== 'codex';
+  client.put({
+    ...asStored,
+    metadata: { ...task.metadata, creationTimestamp: since },
+    ...(waits ? { status: { conditions: [{ ...missing, lastTransitionTime: since }] } } : {}),
+  });
   const reconciler = createTaskReconciler({
     client,
     world: worldOf(client),
     classes: {
-      of: (kind) => (kind === 'codex' ? readyClass : { state: 'missing', says: 'none' }),
+      of: (kind) => (kind === 'codex' ? readyClass : { state: 'missing', says: missingClass(kind, [existing]) }),
     },
     hosting: {
       agentSandboxEnabled: flags.agentSandboxEnabled,
