@@ -25,6 +25,7 @@ import { checkKinds } from './kinds.js';
 import type { KindCheck } from './kinds.js';
 import { concernedBy, openTasksIn } from './concerned.js';
 import type { WatchedChange } from './concerned.js';
+import { FailureLog } from './failure-log.js';
 import { createLog } from './log.js';
 import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
@@ -115,7 +116,8 @@ export async function runController(
     onAnswer: (...of) => metrics.request(...of),
   });
   const client = createClient(notingRights(transport, rights));
-  const onError = (error: unknown) => watchFailed(log, error);
+  const failures = new FailureLog(log);
+  const onError = (error: unknown) => watchFailed(log, failures, error);
   const podEnds = new PodEnds();
   const watched = watchWorld(client, settings, {
     onChange: (name, before, after) => {
@@ -132,6 +134,11 @@ export async function runController(
       metrics.watchBroke(watchedKinds[name].kind);
       onError(error);
     },
+    onBroken: (name, error) => {
+      const about = { kind: watchedKinds[name].kind };
+      if (error === undefined) log.info('watch works again', about);
+      else log.error('watch does not come back', error, about);
+    },
   });
   const tokens = watchTokens(client, { namespace: settings.controllerNamespace, onChange: lookAtPools, onError });
   function lookAtPools(): void {
@@ -140,7 +147,7 @@ export async function runController(
   const pauses = new Pauses(client, {
     ...settings,
     onChange: (namespace, paused) => {
-      if (paused) log.info('new Tasks are paused', { namespace });
+      log[paused ? 'info' : 'debug'](paused ? 'new Tasks are paused' : 'new Tasks are not paused', { namespace });
       const concerned = namespace === settings.runtimeNamespace ? settings.taskNamespaces : [namespace];
       const tasks = watched.world.tasks.list() as unknown as readonly Task[];
       for (const key of openTasksIn(concerned, tasks, systemClock.now())) leading?.queues.tasks.add(key);
@@ -150,15 +157,15 @@ export async function runController(
   void watched.synced.then(() => {
     synced = true;
   });
-  const kindCheck = kindCheckOf(client, log);
+  const kindCheck = kindCheckOf(client, log, failures);
   const fields = watchServedFields(client, {
     onChange: lookAtPools,
-    onError: (error) => log.error("the provider's schemas", error),
+    onError: (error) => failures.failed("the provider's schemas", error),
   });
   gaps = kindCheck.gaps;
   log.info('started', { version: settings.version, ...settings.gates, taskNamespaces: settings.taskNamespaces.join(',') });
 
-  void nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], log);
+  void nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], log, failures);
 
   const ended = new AbortController();
   const onSignal = () => ended.abort();
@@ -181,7 +188,7 @@ export async function runController(
       ended.abort();
     },
     onError: (error) => {
-      if (!isNotGranted(error)) log.error('lease', error);
+      if (!isNotGranted(error)) failures.failed('lease', error);
     },
   });
   const leadership = await Promise.race([election.leading, over]);
@@ -199,6 +206,7 @@ export async function runController(
       pauses,
       leadership,
       log,
+      failures,
       metrics,
       onEffect,
       onStep,
@@ -236,13 +244,13 @@ function rightsOf(log: Log, metrics: Metrics, onChange: MissingRightsOptions['on
   return rights;
 }
 
-function kindCheckOf(client: KubeClient, log: Log): KindCheck {
+function kindCheckOf(client: KubeClient, log: Log, failures: FailureLog): KindCheck {
   return checkKinds(client, {
     onChange: (gaps) => {
       if (gaps.length > 0) log.warn('kinds are not those of this controller', { because: kindsText(gaps) });
       else log.info('kinds are those of this controller');
     },
-    onError: (error) => log.error('kinds', error),
+    onError: (error) => failures.failed('kinds', error),
   });
 }
 
@@ -253,11 +261,10 @@ function kindsText(gaps: readonly string[]): string {
   return `the CustomResourceDefinitions are of another version, apply those of this one: ${gaps.slice(0, mostGaps).join('; ')}${more}`;
 }
 
-function watchFailed(log: Log, error: unknown): void {
-  // A watch that was quiet for too long is opened again; that is how a dead connection is found.
-  if (error instanceof KubeError && error.code === 'timeout') log.debug('watch is opened again', { because: error.message });
-  // A missing right is reported once, and not by each try.
-  else if (!isNotGranted(error)) log.error('watch', error);
+/** A watch that ends is opened again and is no error; one that does not come back is told by `onBroken`. */
+function watchFailed(log: Log, failures: FailureLog, error: unknown): void {
+  if (error instanceof KubeError) log.debug('watch is opened again', { because: error.message });
+  else failures.failed('watch', error);
 }
 
 interface LeadOptions {
@@ -270,6 +277,7 @@ interface LeadOptions {
   readonly pauses: Pauses;
   readonly leadership: Leadership;
   readonly log: Log;
+  readonly failures: FailureLog;
   readonly metrics: Metrics;
   readonly onEffect: EffectHook;
   readonly onStep: StepHook;
@@ -286,6 +294,7 @@ function lead({
   pauses,
   leadership,
   log,
+  failures,
   metrics,
   onEffect,
   onStep,
@@ -296,7 +305,7 @@ function lead({
     reportingController: 'orka.ai/workspaces',
     reportingInstance: `${controllerName}-e${epoch}`,
     onError: (error) => {
-      if (!isNotGranted(error) && !isNamespaceEnding(error)) log.error('event', error);
+      if (!isNotGranted(error) && !isNamespaceEnding(error)) failures.failed('event', error);
     },
   });
   const classes = createClasses(
@@ -327,6 +336,10 @@ function lead({
     tokenVersion: tokens.versionOf,
     fieldGapsOf: fields.gapsOf,
     signals: {
+      milestone: (pool, what, note) => {
+        const { namespace = '', name } = pool.metadata;
+        log.info(what, { object: `RuntimePool ${namespace}/${name}`, note });
+      },
       status: (pool, before, took) => {
         if (pool.status?.lifecycle === 'Stopped' && before !== 'Stopped') metrics.poolScaledToZero(pool.metadata.uid ?? '');
         if (before !== undefined && took !== undefined) metrics.poolMoved(before, took);
@@ -357,7 +370,7 @@ function lead({
     maxTasksPerNamespace: settings.maxTasksPerNamespace || undefined,
     pauseOf: (namespace) => pauses.of(namespace),
     ledSince: systemClock.now(),
-    onError: (key, error) => log.error('attempt', error, { task: key }),
+    onError: (key, error) => failures.failed('attempt', error, { task: key }),
     metrics,
     namespaceUid: async (name, aborted) => {
       const found = await get(client, { apiVersion: 'v1', kind: 'Namespace', name }, { signal: aborted });
@@ -374,7 +387,7 @@ function lead({
       onRun: (run) => {
         metrics.run(name, run);
         if (run.outcome === 'failed' && !signal.aborted)
-          log.error('reconcile', run.error, { controller: name, key: run.key, failures: run.failures });
+          failures.failed('reconcile', run.error, { controller: name, key: run.key }, { failures: run.failures });
         else
           log.debug('reconciled', {
             controller: name,
@@ -449,13 +462,13 @@ async function closed(recorder: Recorder): Promise<void> {
 }
 
 /** Task namespaces belong to users and are not installed: one that is not there is named, since a watch of it is only empty. */
-async function nameMissing(client: KubeClient, namespaces: readonly string[], log: Log): Promise<void> {
+async function nameMissing(client: KubeClient, namespaces: readonly string[], log: Log, failures: FailureLog): Promise<void> {
   for (const name of namespaces) {
     try {
       if (await get(client, { apiVersion: 'v1', kind: 'Namespace', name })) continue;
       log.warn('namespace is missing: create it, and apply the installation again for its Role', { namespace: name });
     } catch (error) {
-      log.error('namespace', error, { namespace: name });
+      if (!isNotGranted(error)) failures.failed('namespace', error, { namespace: name });
     }
   }
 }

@@ -110,6 +110,8 @@ export interface WorldOptions {
   readonly onMissing: (name: WatchedName, missing: boolean) => void;
   /** The objects of a kind can be listed somewhere, or not any more. */
   readonly onReadable: (name: WatchedName, readable: boolean) => void;
+  /** The watch of a kind does not come back, or works again: `undefined`. */
+  readonly onBroken: (name: WatchedName, error: unknown) => void;
   /** Of the watch of a kind; all of it is tried again. */
   readonly onError: (name: WatchedName, error: unknown) => void;
 }
@@ -143,6 +145,7 @@ export function watchWorld(
         onMissing: (missing) => options.onMissing(name, missing),
         onReadable: (readable) => options.onReadable(name, readable),
         onError: (error) => options.onError(name, error),
+        onBroken: (error) => options.onBroken(name, error),
       });
       views.set(namespace, view);
       started.set(namespace, reflector);

@@ -21,6 +21,11 @@ export interface ReflectorOptions extends ObjectKind {
   readonly onChange: ChangeHandler;
   /** Whatever went wrong; all of it is tried again. */
   readonly onError: (error: unknown) => void;
+  /**
+   * The watch failed five times in a row, for this reason; `undefined`: it works again. Told once each.
+   * @default nobody is told
+   */
+  readonly onBroken?: (error: unknown) => void;
   /** The server does not know the kind, or knows it again. @default nobody is told */
   readonly onMissing?: (missing: boolean) => void;
   /** Called when the right to list the objects is granted or missing. @default nothing */
@@ -61,6 +66,8 @@ export interface Reflector extends Pick<Store, 'get' | 'list'> {
 const healthyAfter = 10_000;
 /** Refusals in a row after which a right counts as missing: a server that starts refuses what it has not loaded yet. */
 const convincing = 3;
+/** Failures in a row after which a watch counts as broken. */
+const brokenAfter = 5;
 /** Tries without any event after which the list is read anew, in case the server has other memories than we have. */
 const patience = 5;
 
@@ -107,6 +114,9 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
   let reached: string | undefined;
   /** Rounds in a row that led to nothing. */
   let failures = 0;
+  /** Rounds in a row that ended with an error, and whether that was told. */
+  let errors = 0;
+  let broken = false;
 
   function guarded(run: () => void): void {
     try {
@@ -122,6 +132,21 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
     } catch {
       // Nobody is left to tell.
     }
+  }
+
+  function failedAgain(error: unknown, silent: boolean): void {
+    report(error);
+    // A right that is missing is told by `onReadable`; a silent watch is only opened again.
+    if (isNotGranted(error) || silent || ++errors < brokenAfter || broken) return;
+    broken = true;
+    guarded(() => options.onBroken?.(error));
+  }
+
+  function works(): void {
+    errors = 0;
+    if (!broken || signal.aborted) return;
+    broken = false;
+    guarded(() => options.onBroken?.(undefined));
   }
 
   function setMissing(now: boolean): void {
@@ -190,6 +215,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
       if (type === 'DELETED') store.remove(keyOf(object));
       else if (type !== 'BOOKMARK') store.put(keep(object));
       since = reached = object.metadata.resourceVersion;
+      works();
       seen();
     }
   }
@@ -220,12 +246,14 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
       }
       if (isOutdated(error)) since = undefined;
       // That a resourceVersion expires is nothing wrong.
-      if (!(error instanceof KubeError && error.code === 'gone')) report(error);
+      if (!(error instanceof KubeError && error.code === 'gone')) failedAgain(error, opened !== undefined && isSilent(error));
     }
     const healthy = opened !== undefined && clock.elapsed() - opened >= healthyAfter;
-    const silent = opened !== undefined && failure instanceof KubeError && failure.code === 'timeout';
-    if (healthy || silent) failures = 0;
-    else failures = events > 0 ? 1 : failures + 1;
+    const silent = opened !== undefined && isSilent(failure);
+    if (healthy || silent) {
+      failures = 0;
+      works();
+    } else failures = events > 0 ? 1 : failures + 1;
     if (failures >= patience) since = undefined;
     if (silent || (healthy && failure === undefined)) return 0;
     return askedWait(failure) + jittered(backoffOf(failures, backoff), random);
@@ -270,6 +298,8 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
     },
   };
 }
+
+const isSilent = (error: unknown): boolean => error instanceof KubeError && error.code === 'timeout';
 
 function withoutManagedFields(object: Manifest): Manifest {
   const { managedFields: _managedFields, ...metadata } = object.metadata;

@@ -33,7 +33,8 @@ function watched(listed: (kind: string, request: KubeRequest) => readonly Manife
     onChange: (name, _before, after) => changes.push([name, after?.metadata.name]),
     onMissing: () => undefined,
     onReadable: () => undefined,
-    onError: (error) => errors.push(error),
+    onBroken: () => undefined,
+    onError: (_name, error) => errors.push(error),
   });
   stops.push(stop);
   return { world, synced, changes, errors };

@@ -501,6 +501,35 @@ describe('a right that is missing', () => {
   });
 });
 
+describe('a watch that fails', () => {
+  const brokenBy = async (failures: number) => {
+    const objects = fakeObjects();
+    objects.put(maps, object('one'));
+    const told: unknown[] = [];
+    let left = failures;
+    const seen = await reflect(objects, { onBroken: (error) => told.push(error) }, ({ query }, response) => {
+      if (!query.has('watch') || left <= 0) return false;
+      left--;
+      reply(response, 500, {});
+      return true;
+    });
+    await eventually(() => left === 0 && objects.watches() === 1);
+    objects.put(maps, object('two'));
+    await eventually(() => seen.changes.includes('came a/two'));
+    return { told, seen };
+  };
+
+  test('four times in a row is not told as broken', async () => {
+    const { told, seen } = await brokenBy(4);
+    expect([told, seen.errors.length]).toEqual([[], 4]);
+  });
+
+  test('five times in a row is told once, and once that it works again', async () => {
+    const { told } = await brokenBy(9);
+    expect(told).toEqual([expect.objectContaining({ code: 'server-error' }), undefined]);
+  });
+});
+
 describe('a handler that throws', () => {
   test('is reported and stops nothing', async () => {
     const objects = fakeObjects();

@@ -46,6 +46,8 @@ export interface Sent {
 export interface FakePoolCluster {
   readonly sent: readonly Sent[];
   readonly events: readonly KubeEvent[];
+  /** Steps of the pool's life that have no event. */
+  readonly milestones: readonly string[];
   readonly pool: () => RuntimePool | undefined;
   readonly objects: (kind: string) => readonly Manifest[];
   readonly put: (object: Manifest) => Manifest;
@@ -114,6 +116,7 @@ export async function fakePoolCluster(
   const sent: Sent[] = [];
   const unreadable = new Set<WatchedName>();
   const events: KubeEvent[] = [];
+  const milestones: string[] = [];
   const failures: { matching: (one: Sent) => boolean; code: KubeErrorCode | 'crash'; done: boolean }[] = [];
   const admission: FakePoolCluster['admission'] = { mutate: (pod) => pod };
   const unserved: string[] = [];
@@ -395,6 +398,7 @@ export async function fakePoolCluster(
   return {
     sent,
     events,
+    milestones,
     key,
     clock,
     supervisor,
@@ -424,7 +428,12 @@ export async function fakePoolCluster(
         idleTtl: 900_000,
         fieldGapsOf: () => unserved,
         record: (event) => events.push(event),
-        signals: { status: () => undefined, effect: onEffect, attested: () => undefined },
+        signals: {
+          milestone: (_pool, what) => milestones.push(what),
+          status: () => undefined,
+          effect: onEffect,
+          attested: () => undefined,
+        },
       }),
     run: async (reconciler, until, most = 60) => {
       for (let round = 0; round < most; round++) {

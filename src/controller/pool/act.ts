@@ -83,10 +83,13 @@ export async function perform(work: PoolWork, effect: PoolEffect): Promise<Perfo
     case 'record-template':
       await annotatePool(work, { ...formerEpochs(work), [annotationKeys.templateIntegrity]: effect.digest });
       return 'again';
-    case 'create-claim':
+    case 'create-claim': {
       forgetInstance(memory);
-      options.world.claims.wrote(await createOwn(work, effect.claim));
+      const created = await createOwn(work, effect.claim);
+      if (created.metadata.deletionTimestamp === undefined) memory.created = created.metadata.uid;
+      options.world.claims.wrote(created);
       return 'watch';
+    }
     case 'delete-claim':
       if ((await deleteClaim(work, effect.claim)) === 'requested' && isRecycled(effect.cause))
         memory.recycling = { count: memory.recycling.count + 1, at: options.clock.now(), because: effect.because };

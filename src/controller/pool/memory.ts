@@ -44,6 +44,8 @@ export interface PoolMemory {
   rendered: Computed<RenderedPool> | undefined;
   /** UID of the claim that was there at the last look. */
   claim: string | undefined;
+  /** UID of the claim that this process created. */
+  created: string | undefined;
   /** UID of the claim whose deletion was asked for, or of the Deployment that was scaled to zero. */
   deleting: string | undefined;
   /** When a Deployment was asked for its Pod. */
@@ -72,6 +74,7 @@ export function createMemory(): PoolMemory {
     probe: undefined,
     rendered: undefined,
     claim: undefined,
+    created: undefined,
     deleting: undefined,
     askedAt: undefined,
     recycling: { count: 0, at: 0, because: '' },
@@ -93,11 +96,14 @@ export function learnContainer(memory: PoolMemory, pods: readonly PodView[]): vo
 /** We asked for the deletion of this claim. */
 export const isDeleting = ({ deleting }: PoolMemory, { metadata }: Manifest): boolean => deleting === metadata.uid;
 
-/** The claim of the last look is not there, and it was not us. Told once. */
+/**
+ * The claim of the last look is gone, and its deletion was not asked for. Told once, and only of a claim that this process created: an earlier
+ * leader may have asked for the deletion of any other.
+ */
 export function missesClaim(memory: PoolMemory, { claim }: Pick<PoolObservation, 'claim'>): boolean {
   const before = memory.claim;
   memory.claim = claim?.live.metadata.uid;
-  return before !== undefined && memory.claim !== before && memory.deleting !== before;
+  return before !== undefined && before === memory.created && memory.claim !== before && memory.deleting !== before;
 }
 
 /** Nothing that was known of an instance holds for the next one. */

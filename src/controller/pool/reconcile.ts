@@ -34,10 +34,14 @@ export interface PoolReconcilerOptions extends PoolActOptions {
   readonly signals: PoolSignals;
 }
 
+type PoolMilestone = 'Draining' | 'Stopping' | 'PoolDeleted' | 'PoolEnded';
+
 type AttestResult = 'whole' | 'differs' | 'undecided' | 'incomplete';
 
 /** What is told of pools as it happens, for whoever counts or watches. */
 export interface PoolSignals {
+  /** A step of a pool's life that has no event. */
+  readonly milestone: (pool: RuntimePool, what: PoolMilestone, note: string) => void;
   /** A status was written. `took`: milliseconds in the lifecycle before it, if that is another and this process saw it begin. */
   readonly status: (pool: RuntimePool, before: PoolLifecycle | undefined, took: number | undefined) => void;
   /** `conflicted`: somebody else wrote the object since it was looked at. */
@@ -140,6 +144,8 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const ends = effect.do === 'delete-claim' || effect.do === 'stop-workload';
       const unplanned = ends && (effect.cause !== 'planned' || effect.by !== undefined);
       if (ends && unplanned && isDeleting(memory, effect.claim)) tellEnded(work.o.pool, effect.because);
+      if (effect.do === 'delete-pool') signals.milestone(work.o.pool, 'PoolDeleted', 'nobody wants it any more');
+      if (effect.do === 'remove-finalizer') signals.milestone(work.o.pool, 'PoolEnded', 'nothing is left of it');
       if (effect.do === 'scale-to-zero' && effect.instead) tellRoom(effect.instead);
       if (memory.refused === effect.do) memory.refused = undefined;
       return performed;
@@ -179,6 +185,8 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
     const took = moved && entered && entered.lifecycle === lifecycle ? now - entered.at : undefined;
     if (moved) memory.entered = { lifecycle: intent.lifecycle, at: now };
     signals.status(object as unknown as RuntimePool, lifecycle, took);
+    if (moved && (intent.lifecycle === 'Draining' || intent.lifecycle === 'Stopping'))
+      signals.milestone(object as unknown as RuntimePool, intent.lifecycle, intent.message);
     if (moved || (isFault(intent) && message !== after.message)) tell(object, intent);
     return object as unknown as RuntimePool;
   }

@@ -542,6 +542,15 @@ describe('the end of a pool', () => {
     expect(replicasOf('idle')).toBe(0);
   });
 
+  test('the end of a pool is told step by step: it drains, and nothing is left', async () => {
+    const controller = cluster.start();
+    await cluster.run(controller, isServing);
+    const { metadata, ...pool } = cluster.pool()!;
+    cluster.put({ ...pool, metadata: { ...metadata, deletionTimestamp: new Date(cluster.clock.now()).toISOString() } });
+    await cluster.run(controller, () => cluster.milestones.includes('PoolEnded'));
+    expect(cluster.milestones.filter((what, at, all) => all.indexOf(what) === at)).toEqual(['Draining', 'PoolEnded']);
+  });
+
   test('demand that came while a deletion was decided is not overlooked', async () => {
     const controller = cluster.start();
     await cluster.run(controller, isServing);
