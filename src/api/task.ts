@@ -140,6 +140,13 @@ export const TaskSpecSchema = object(
     execution: optional(ExecutionSpecSchema),
     sessionRef: optional(SessionReferenceSchema),
     timeout: optional(withOptions(positiveDuration, { description: 'Time from creation to the end, above 0. Absent: 30m0s.' })),
+    ttlSecondsAfterFinished: optional(
+      int32({
+        minimum: 0,
+        description:
+          "Seconds after which the finished Task is deleted, with its answer. 0: as soon as its session is gone. Absent: the controller's default.",
+      }),
+    ),
     priority: optional(int32({ minimum: 0, maximum: 1000, default: 500 })),
     retryPolicy: optional(
       object({

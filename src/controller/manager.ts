@@ -368,6 +368,7 @@ function lead({
     onStep,
     leads: leadership.holds,
     maxTasksPerNamespace: settings.maxTasksPerNamespace || undefined,
+    taskTtlSeconds: settings.taskTtlSeconds < 0 ? undefined : settings.taskTtlSeconds,
     pauseOf: (namespace) => pauses.of(namespace),
     ledSince: systemClock.now(),
     onError: (key, error) => failures.failed('attempt', error, { task: key }),

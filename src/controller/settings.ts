@@ -24,6 +24,8 @@ export interface ControllerSettings {
   readonly idlePoolTtl: Milliseconds;
   /** Tasks of one namespace that may be under way at once; 0 = as many as one likes. Source: dispatch.md §2.1. */
   readonly maxTasksPerNamespace: number;
+  /** Seconds after which a finished Task is deleted that does not say so itself; -1 = it is kept. */
+  readonly taskTtlSeconds: number;
   /** Provider of a Task that names none. */
   readonly defaultProvider: string;
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
@@ -74,7 +76,7 @@ function valueOf(name: SettingName, texts: readonly Written[]): Json {
 
 /** Reads the text of a flag as the type of its setting; `undefined` = it is none of that type. */
 function parsed({ type }: StructuralNode, text: string): Json | undefined {
-  if (type === 'integer') return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+  if (type === 'integer') return /^(?:\d{1,9}|-[1-9]\d{0,8})$/.test(text) ? Number(text) : undefined;
   if (type !== 'boolean') return text;
   return { true: true, false: false }[text.toLowerCase()];
 }

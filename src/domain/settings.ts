@@ -79,6 +79,18 @@ export const settings = {
       description: 'Tasks of one namespace that run at once; the others wait. 0 is no limit.',
     }),
   },
+  taskTtlSeconds: {
+    key: 'controller.tasks.ttlSecondsAfterFinished',
+    flag: '--task-ttl-seconds-after-finished',
+    variable: 'ORKA_TASK_TTL_SECONDS_AFTER_FINISHED',
+    argument: '<seconds>',
+    schema: int32({
+      minimum: -1,
+      maximum: 999_999_999,
+      default: -1,
+      description: 'A finished Task that says nothing itself is deleted after so many seconds. -1 keeps it.',
+    }),
+  },
   defaultProvider: {
     key: 'controller.defaultProvider',
     flag: '--execution-workspace-default-provider',
@@ -116,6 +128,8 @@ export interface InstallationSettings {
   readonly idlePoolTtl: string;
   /** @default - no limit */
   readonly maxTasksPerNamespace?: number | undefined;
+  /** @default - finished Tasks are kept */
+  readonly taskTtlSeconds?: number | undefined;
   readonly defaultProvider: string;
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
 }
@@ -128,8 +142,8 @@ export function defaultOf<Name extends SettingName>(name: Name): SettingValues[N
 /** The settings that an installation starts its controller with. What is absent keeps the controller's default. */
 export function settingsOf(
   installation: InstallationSettings,
-): Omit<SettingValues, 'maxTasksPerNamespace'> & Partial<SettingValues> {
-  const { namespaces, apiPort, idlePoolTtl, maxTasksPerNamespace, defaultProvider, gates } = installation;
+): Omit<SettingValues, 'maxTasksPerNamespace' | 'taskTtlSeconds'> & Partial<SettingValues> {
+  const { namespaces, apiPort, idlePoolTtl, maxTasksPerNamespace, taskTtlSeconds, defaultProvider, gates } = installation;
   return {
     controllerNamespace: namespaces.controller,
     taskNamespaces: namespaces.tasks,
@@ -138,6 +152,7 @@ export function settingsOf(
     probePort: defaultOf('probePort'),
     idlePoolTtl,
     ...(maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace }),
+    ...(taskTtlSeconds === undefined ? {} : { taskTtlSeconds }),
     defaultProvider: defaultProvider as SettingValues['defaultProvider'],
     agentSandboxEnabled: gates.agentSandbox,
     workspaceDispatchEnabled: gates.workspaceDispatch,

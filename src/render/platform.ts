@@ -97,6 +97,9 @@ export const platformSchema = object({
       ),
       idlePoolTtl: optional(settings.idlePoolTtl.schema),
       maxTasksPerNamespace: optional(settings.maxTasksPerNamespace.schema),
+      tasks: optional(
+        described(object({ ttlSecondsAfterFinished: optional(settings.taskTtlSeconds.schema) }), 'Defaults of finished Tasks.'),
+      ),
       paused: optional(flag({ default: false, description: 'No new Task begins; those that run go on.' })),
       defaultProvider: optional(settings.defaultProvider.schema),
       gates: optional(
@@ -230,6 +233,9 @@ function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<
       ...(controller.apiServer ? { apiServer: { ports: usualApiServerPorts, ...controller.apiServer } } : {}),
       idlePoolTtl: controller.idlePoolTtl ?? defaultOf('idlePoolTtl'),
       ...(controller.maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace: controller.maxTasksPerNamespace }),
+      ...(controller.tasks?.ttlSecondsAfterFinished === undefined
+        ? {}
+        : { taskTtlSeconds: controller.tasks.ttlSecondsAfterFinished }),
       paused: controller.paused ?? false,
       defaultProvider: controller.defaultProvider ?? defaultOf('defaultProvider'),
       gates: {

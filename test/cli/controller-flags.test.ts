@@ -120,6 +120,7 @@ const candidates: Readonly<Record<SettingName, fc.Arbitrary<Json>>> = {
   probePort: port,
   idlePoolTtl: fc.oneof(duration, badDuration),
   maxTasksPerNamespace: fc.oneof(fc.integer({ min: 0, max: 999_999 }), fc.constantFrom(-1, 1_000_000, 1.5)),
+  taskTtlSeconds: fc.oneof(fc.integer({ min: -1, max: 999_999_999 }), fc.constantFrom(-2, 1_000_000_000, 1.5)),
   defaultProvider: fc.constantFrom('agent-sandbox', 'substrate', 'docker', ''),
   agentSandboxEnabled: flag,
   workspaceDispatchEnabled: flag,
@@ -144,6 +145,7 @@ test('the controller starts with the arguments that synth writes for any platfor
         runtimeNamespace: namespaces.runtime,
         apiPort: controller.apiPort,
         maxTasksPerNamespace: controller.maxTasksPerNamespace ?? 0,
+        taskTtlSeconds: controller.taskTtlSeconds ?? -1,
         defaultProvider: controller.defaultProvider,
         gates: controller.gates,
       });
@@ -192,7 +194,7 @@ describe('platform.yaml', () => {
     const platform = synthesized(base);
     if (platform instanceof CodedError) throw platform;
     const values: Values = settingsOf({ ...platform.controller, namespaces: platform.namespaces });
-    if (flagDefault === undefined && !(name in base)) expect(values[name] ?? 0).toBe(defaultOf(name));
+    if (flagDefault === undefined && !(name in base)) expect(values[name] ?? defaultOf(name)).toBe(defaultOf(name));
   });
 
   test.each([

@@ -307,6 +307,11 @@ const kept: readonly { readonly namespace: string; readonly right: string; reado
     right: `${verb} events`,
     because: 'says which right is missing',
   })),
+  {
+    namespace: tasks,
+    right: 'delete core.orka.ai/tasks',
+    because: 'deletes finished Tasks that have a time to live, which the one of this life has not',
+  },
   ...['delete agents.x-k8s.io/sandboxes', 'delete pods'].map((right) => ({
     namespace: runtime,
     right,

@@ -72,15 +72,19 @@ describe('the controller may', () => {
     ]);
   });
 
-  test.each(['team-a', 'team-b'])('in %s, where Tasks are, read Agents, make pools, snapshots and results', (namespace) => {
-    expect(rights('Role', namespace)).toEqual([
-      'configmaps: get create',
-      'core.orka.ai/agents: get list watch',
-      'core.orka.ai/runtimepools: create delete',
-      'events: create patch',
-      'secrets: get create',
-    ]);
-  });
+  test.each(['team-a', 'team-b'])(
+    'in %s, where Tasks are, read Agents, make pools, snapshots and results, and delete finished Tasks',
+    (namespace) => {
+      expect(rights('Role', namespace)).toEqual([
+        'configmaps: get create',
+        'core.orka.ai/agents: get list watch',
+        'core.orka.ai/runtimepools: create delete',
+        'core.orka.ai/tasks: delete',
+        'events: create patch',
+        'secrets: get create',
+      ]);
+    },
+  );
 
   test('where sandboxes are, never change a claim or a Secret, and make no Pod', () => {
     expect(rights('Role', 'orka-runtimes')).toEqual([

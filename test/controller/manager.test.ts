@@ -51,6 +51,7 @@ function start(): void {
     probePort,
     idlePoolTtl: 900_000,
     maxTasksPerNamespace: 0,
+    taskTtlSeconds: -1,
     defaultProvider: '',
     gates: { agentSandbox: true, workspaceDispatch: true },
     version: 'test',

@@ -153,6 +153,7 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     unreadableKinds: [],
     epoch,
     ledSince: created,
+    ttlSeconds: undefined,
     running: false,
     begun: false,
     ended: undefined,

@@ -58,6 +58,12 @@ export function memoryClient(onWrite: (before: Manifest | undefined, after: Mani
 
   function answer(request: KubeRequest): Manifest {
     const { method, path, body } = request;
+    if (method === 'DELETE') {
+      const gone = stored.get(path);
+      if (!gone) throw refusal('not-found');
+      stored.delete(path);
+      return gone;
+    }
     if (method === 'GET') {
       const found = stored.get(path);
       if (!found) throw refusal('not-found');

@@ -73,6 +73,8 @@ export function controllerRules({
       namespace,
       rules: [
         rule('core.orka.ai', ['agents'], read),
+        // Those that are finished and have a time to live; with UID and resourceVersion.
+        rule('core.orka.ai', ['tasks'], ['delete']),
         rule('core.orka.ai', ['runtimepools'], ['create', 'delete']),
         rule('', ['secrets', 'configmaps'], ['get', 'create']),
         rule('', ['events'], ['create', 'patch']),

@@ -93,10 +93,13 @@ function takesTooLong(o: PoolObservation, now: number): boolean {
 const gone: PoolRule = (o, now) => {
   if (!isGone(o)) return undefined;
   if (isBeingDeleted(o)) return finalized(o);
-  // What many share is kept for the next.
-  if (o.family === 'plain') return { status: stopped() };
   const recorded = o.pool.status;
   const atRest = recorded?.lifecycle === 'Stopped' && recorded.observedGeneration === o.pool.metadata.generation;
+  // Nothing is ever started again from a class as it was before.
+  const superseded = o.poolClass.state === 'outdated' || o.poolClass.state === 'drifted';
+  if (superseded && atRest && isUndemanded(o.demand)) return { status: stopped(), effect: { do: 'delete-pool' } };
+  // What many share is kept for the next.
+  if (o.family === 'plain') return { status: stopped() };
   const left = o.ofOneTask ? 0 : o.demand.lastAt + 2 * o.idleTtl - now;
   if (atRest && isUndemanded(o.demand) && left <= 0) return { status: stopped(), effect: { do: 'delete-pool' } };
   return { status: stopped(), ...(isUndemanded(o.demand) && left > 0 ? { wait: left } : {}) };

@@ -14,6 +14,7 @@ import type { Clock } from '../../kube/clock.js';
 import { create } from '../../kube/create.js';
 import { isNotGranted, KubeError } from '../../kube/errors.js';
 import type { KubeEvent } from '../../kube/events.js';
+import { remove } from '../../kube/remove.js';
 import type { JsonObject } from '../../lib/json.js';
 import { isObject } from '../../lib/json.js';
 import { renderRuntimePool } from '../../render/runtime-pool.js';
@@ -122,12 +123,26 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
     case 'record-cleanup':
       await writeTaskStatus(options, o.task, withCleanupReceipt(o.task), signal);
       return;
+    case 'delete-task':
+      await deleteTask(work, effect.because);
+      return;
     case 'release': {
       const left = (o.task.metadata.finalizers ?? []).filter((one) => one !== finalizers.task);
       await patchTask(options, o.task, { finalizers: left }, signal);
       return;
     }
   }
+}
+
+/** Only as it was looked at: a Task that was written since is decided on again. */
+async function deleteTask({ o, options, signal }: TaskWork, because: string): Promise<void> {
+  const { uid = '', resourceVersion, namespace = '', name } = o.task.metadata;
+  const ref = { ...watchedKinds.tasks, namespace, name };
+  const precondition = resourceVersion === undefined ? {} : { resourceVersion };
+  const outcome = await remove(options.client, ref, { uid, ...precondition, propagation: 'Background', signal });
+  if (outcome === 'another')
+    throw new KubeError('conflict', { at: `Task ${namespace}/${name}`, says: 'it was changed, or is another one by now' });
+  if (outcome === 'requested') tell(options, o.task, 'Normal', 'TaskExpired', 'Delete', because);
 }
 
 /**

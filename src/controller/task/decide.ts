@@ -75,7 +75,16 @@ const atWork: TaskRule = (o) => {
   return o.lost ? { effect: { do: 'cancel', reason: 'lost' } } : {};
 };
 
-const settled: TaskRule = (o) => (isSettled(o.task) ? (leftBehind(o) ?? {}) : undefined);
+const settled: TaskRule = (o, now) => (isSettled(o.task) ? (leftBehind(o) ?? expired(o, now) ?? {}) : undefined);
+
+/** As Jobs have it: deleted so many seconds after it finished, once nothing is left of its session. */
+function expired({ task, ttlSeconds }: TaskObservation, now: number): TaskDecision | undefined {
+  const seconds = task.spec.ttlSecondsAfterFinished ?? ttlSeconds;
+  const finishedAt = Date.parse(task.status?.completionTime ?? '');
+  if (seconds === undefined || Number.isNaN(finishedAt)) return undefined;
+  const left = finishedAt + seconds * 1000 - now;
+  return left > 0 ? { wait: left } : { effect: { do: 'delete-task', because: `it finished ${seconds} s ago` } };
+}
 
 /** A session that its attempt left is ended by whoever can ask its instance; that it is gone is on record before the Task may go. */
 function leftBehind(o: TaskObservation): TaskDecision | undefined {

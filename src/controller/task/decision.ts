@@ -54,6 +54,8 @@ export type TaskEffect =
   | { readonly do: 'clean-session' }
   /** Its session ended with its instance, which is as good as a deletion. */
   | { readonly do: 'record-cleanup' }
+  /** It is finished for as long as it may stay. */
+  | { readonly do: 'delete-task'; readonly because: string }
   | { readonly do: 'release' };
 
 export interface TaskDecision {

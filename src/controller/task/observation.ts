@@ -38,6 +38,8 @@ export interface TaskObservation {
   readonly epoch: number;
   /** Milliseconds since 1970 at which it began. */
   readonly ledSince: number;
+  /** Seconds after which a finished Task is deleted that does not say so itself. `undefined` = it is kept. */
+  readonly ttlSeconds: number | undefined;
   /** An attempt runs in this process. */
   readonly running: boolean;
   /** This process has begun an attempt of it before. */

@@ -29,6 +29,8 @@ export interface TaskObserverOptions {
   readonly ledSince: number;
   /** Tasks of one namespace that may be under way at once. @default as many as one likes */
   readonly maxTasksPerNamespace?: number | undefined;
+  /** @default finished Tasks are kept */
+  readonly taskTtlSeconds?: number | undefined;
   /** Who paused new Tasks of a namespace. @default nobody ever does */
   readonly pauseOf?: (namespace: string) => Pause | undefined;
   /** What is known of other Tasks that are not bound. */
@@ -70,6 +72,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     namespaceUid: memory.namespaceUid,
     epoch,
     ledSince: options.ledSince,
+    ttlSeconds: options.taskTtlSeconds,
     running: memory.running,
     begun: memory.begun,
     ended: podUidOf(task) === undefined ? undefined : options.endOf(podUidOf(task) ?? ''),

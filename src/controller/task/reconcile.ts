@@ -97,7 +97,7 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
           if (!(error instanceof CreateRefused)) throw error;
           memory.refused = refusedAgain(memory, error, options.clock);
         }
-        if (effect.do === 'cancel' || effect.do === 'release') return undefined;
+        if (effect.do === 'cancel' || effect.do === 'release' || effect.do === 'delete-task') return undefined;
       }
       if (!signal.aborted) throw new Error(`Task ${key} does not settle`);
       return undefined;

@@ -208,6 +208,7 @@ async function orderFor({ namespaces }: Installation): Promise<Order> {
     probePort: 0,
     idlePoolTtl,
     maxTasksPerNamespace: 0,
+    taskTtlSeconds: -1,
     defaultProvider: 'agent-sandbox',
     gates: { agentSandbox: true, workspaceDispatch: true },
     version: 'crashes',

@@ -1226,6 +1226,30 @@ group('an unused pool that Tasks share (§7.12)', () => {
   const stoppedStatus = withStatus({ lifecycle: 'Stopped', observedGeneration: 1 });
   table([
     {
+      row: 'a stopped pool of a class that changed is deleted at once',
+      stage: 'pooled',
+      changes: [
+        ofSession,
+        unwanted,
+        unused(now),
+        stoppedStatus,
+        having({ poolClass: { state: 'outdated', name: 'codex', says: 'it changed' } }),
+      ],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none', effect: 'delete-pool' },
+    },
+    {
+      row: 'so is a stopped pool that Tasks shared',
+      stage: 'pooled',
+      changes: [
+        plain,
+        unwanted,
+        unused(now),
+        stoppedStatus,
+        having({ poolClass: { state: 'drifted', name: 'codex', says: 'it changed' } }),
+      ],
+      is: { status: 'Stopped/Closed ScaledToZero', instance: 'none', effect: 'delete-pool' },
+    },
+    {
       row: 'a stopped pool is deleted after twice the idle time',
       stage: 'pooled',
       changes: [ofSession, unwanted, unused(now - 1_800_000), stoppedStatus],

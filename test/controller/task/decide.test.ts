@@ -201,6 +201,38 @@ describe('a settled Task', () => {
     expect(decide(served({}, inState(bound.task, { state, outcome: state })), created + 1e9)).toEqual({});
   });
 
+  const finished = (spec: Partial<Task['spec']> = {}) => {
+    const task = inState(bound.task, { state: 'Succeeded', outcome: 'Succeeded' }, { completionTime: at(created) });
+    return { ...task, spec: { ...task.spec, ...spec } };
+  };
+
+  test('is deleted so many seconds after it finished as it says itself, and not before', () => {
+    const task = finished({ ttlSecondsAfterFinished: 60 });
+    expect(decide(served({ ttlSeconds: 5 }, task), created + 59_000)).toEqual({ wait: 1_000 });
+    expect(decide(served({ ttlSeconds: 5 }, task), created + 60_000).effect).toEqual({
+      do: 'delete-task',
+      because: 'it finished 60 s ago',
+    });
+  });
+
+  test('has the same plan and snapshot whatever its time to live', () => {
+    const [without, with60] = [boundTask(), boundTask({ ttlSecondsAfterFinished: 60 })];
+    expect([with60.plan, with60.body]).toEqual([without.plan, without.body]);
+  });
+
+  test('is deleted by the default of the controller when it says nothing', () => {
+    expect(verb(decide(served({ ttlSeconds: 0 }, finished()), created))).toBe('delete-task');
+    expect(decide(served({}, finished()), created + 1e9)).toEqual({});
+  });
+
+  test('is not deleted while its session is left, or while its end has no time', () => {
+    const task = finished({ ttlSecondsAfterFinished: 0 });
+    expect(verb(decide(served({ leftSession: 'reachable' }, task), soon))).toBe('clean-session');
+    expect(decide(served({ leftSession: 'unreachable' }, task), soon)).toEqual({ wait: 5_000 });
+    expect(decide(served({ ttlSeconds: 0, running: true }, task), soon)).toEqual({});
+    expect(decide(served({ ttlSeconds: 0 }, inState(bound.task, { state: 'Failed', outcome: 'Failed' })), soon)).toEqual({});
+  });
+
   test('rests when only its phase says so', () => {
     expect(decide(seen({ ...newTask(), status: { phase: 'Failed' } }), soon)).toEqual({});
   });
