@@ -225,7 +225,9 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       const command = () => processesOf({ uid: it.firstUid }).find(({ name }) => name === 'sleep');
       await eventually(() => command() !== undefined);
       process.kill(command()!.pid, 'SIGKILL');
-      expect((await events).at(-1)?.type).toBe('completed');
+      const end = (await events).at(-1)!;
+      expect(end.type).toBe('completed');
+      await takeDelta(it, fence, task, end);
     } finally {
       await it.close();
     }
@@ -250,6 +252,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
         });
         const retries = events.filter((event) => event.type === 'update' && event.payload.diagnostic?.code === 'model_retry');
         expect(retries).toHaveLength(times);
+        await takeDelta(it, fence, task, events.at(-1)!);
       } finally {
         await it.close();
       }

@@ -107,7 +107,7 @@ export async function startModelFixture(
     await sleep(300);
     if (away > 0) server.close();
     server.closeAllConnections();
-    if (away > 0) setTimeout(() => void listen(server, host, used.port).catch(() => undefined), away);
+    if (away > 0) setTimeout(() => void listen(server, host, used.port).catch(() => undefined), away).unref();
   }
 
   await listen(server, host, port);
