@@ -99,3 +99,11 @@ test('a message with an error is an error, whatever result it has beside it', as
   const { events } = await playPrompt([both], { owner });
   expect(events.at(-1)).toMatchObject({ type: 'failed', payload: { code: 'agent_error' } });
 });
+
+test('an agent that stops at its limit of turns is told which setting raises it', async () => {
+  const { events } = await playPrompt([answerLine({ stopReason: 'max_turn_requests' })], { owner });
+  const says = expect.stringMatching(
+    /spec\.agentRuntime\.maxTurns of the Task or spec\.runtime\.defaultMaxTurns of the Agent/,
+  ) as unknown;
+  expect(events.at(-1)).toMatchObject({ type: 'failed', payload: { code: 'turn_limit', message: says } });
+});

@@ -361,7 +361,7 @@ describe('a Task that is not bound', () => {
     ])('says which classes exist, and records since when it waits: a Task %s', (_, o) => {
       expect(decide(o, since).effect).toEqual({ do: 'say', message, reason: 'RuntimePoolClassMissing' });
       const waits = { ...o, task: recorded(o.task) };
-      expect(decide(waits, since + 50_000)).toEqual({ wait: 70_000 });
+      expect(decide(waits, since + 50_000)).toEqual({ wait: 70_000, waits: 'RuntimePoolClassMissing' });
     });
 
     test('is refused two minutes after the time that is on record, whoever leads then', () => {
