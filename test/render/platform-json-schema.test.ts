@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defaultOf } from '../../src/domain/settings.js';
 import { isObject } from '../../src/lib/json.js';
 import type { Json, JsonObject } from '../../src/lib/json.js';
 import { platformJsonSchema } from '../../src/render/platform-json-schema.js';
@@ -109,7 +110,9 @@ test('names the defaults that synth fills in: writing them out changes nothing',
   const { apiServer: _apiServer, ...controllerWhole } = whole['controller'] as JsonObject;
   const written = readPlatform(JSON.stringify({ ...whole, controller: controllerWhole }), 'platform.yaml');
   const left = readPlatform(file, 'platform.yaml');
-  expect(written).toEqual({ ...left, controller: { ...left.controller, maxTasksPerNamespace: 0 } });
+  // Arguments that synth leaves out have the same defaults in the controller.
+  const ofFlags = { maxTasksPerNamespace: defaultOf('maxTasksPerNamespace'), taskTtlSeconds: defaultOf('taskTtlSeconds') };
+  expect(written).toEqual({ ...left, controller: { ...left.controller, ...ofFlags } });
   expect((whole['controller'] as JsonObject)['idlePoolTtl']).toBe('15m');
   expect(JSON.stringify(whole['classes'])).toContain('"sessions":"4Gi"');
 });
