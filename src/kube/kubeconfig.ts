@@ -79,18 +79,27 @@ function clusterProblem(cluster: JsonObject): MemberProblem | undefined {
   const server = textOf(cluster, 'server');
   const url = server !== undefined && URL.canParse(server) ? new URL(server) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol))
-    return { member: 'server', found: server, allowed: 'an http or https URL' };
+    return { member: 'server', found: shownUrl(server), allowed: 'an http or https URL' };
   if (url.username + url.password + url.search + url.hash !== '')
-    return { member: 'server', found: server, allowed: 'a URL without user, query and fragment' };
+    return { member: 'server', found: shownUrl(server), allowed: 'a URL without user, query and fragment' };
   const proxy = textOf(cluster, 'proxy-url');
   const proxyUrl = proxy !== undefined && URL.canParse(proxy) ? new URL(proxy) : undefined;
   if (proxy !== undefined && !(proxyUrl && ['http:', 'https:'].includes(proxyUrl.protocol)))
-    return { member: 'proxy-url', found: proxy, allowed: 'the http or https URL of a proxy that takes CONNECT' };
-  if (proxyUrl && url.protocol === 'http:') return { member: 'proxy-url', found: proxy, allowed: 'no proxy for an http server' };
+    return { member: 'proxy-url', found: shownUrl(proxy), allowed: 'the http or https URL of a proxy that takes CONNECT' };
+  if (proxyUrl && url.protocol === 'http:')
+    return { member: 'proxy-url', found: shownUrl(proxy), allowed: 'no proxy for an http server' };
   const authority = ['certificate-authority', 'certificate-authority-data'].find((name) => textOf(cluster, name) !== undefined);
   if (cluster['insecure-skip-tls-verify'] === true && authority !== undefined)
     return { member: 'insecure-skip-tls-verify', found: true, allowed: `one of it and ${authority}` };
   return undefined;
+}
+
+/** Protocol and host: the rest of a URL may be a credential, and so may all of a text that is none. */
+function shownUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  if (!URL.canParse(text)) return 'a text that is no URL';
+  const { protocol, username, password, host } = new URL(text);
+  return `${protocol}//${username + password === '' ? '' : '***@'}${host}`;
 }
 
 function userProblem(user: JsonObject): MemberProblem | undefined {
@@ -104,7 +113,8 @@ function userProblem(user: JsonObject): MemberProblem | undefined {
   if (extra !== undefined && given('as') === undefined)
     return { member: extra, found: user[extra], allowed: 'to stand beside as' };
   const unsendable = unsendableText(user);
-  if (unsendable !== undefined) return { member: unsendable, found: user[unsendable], allowed: 'no control characters' };
+  if (unsendable !== undefined)
+    return { member: unsendable, found: 'a value with control characters', allowed: 'none, not even a line break at its end' };
   const [exec, provider] = [user['exec'], user['auth-provider']];
   if (!isAbsent(exec) && !isAbsent(provider))
     return { member: 'auth-provider', found: 'an object', allowed: 'one of it and exec' };

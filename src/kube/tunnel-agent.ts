@@ -19,16 +19,23 @@ export class TunnelAgent extends Agent {
   }
 
   override createConnection(options: RequestOptions, callback?: Callback): undefined {
-    openTunnel(this.#proxy, options).then(
-      (socket) => callback?.(null, this.#secure(options, socket)),
+    this.#open(options).then(
+      (socket) => callback?.(null, socket),
       (error: unknown) => callback?.(error as Error, undefined as never),
     );
   }
 
-  #secure(options: RequestOptions, socket: Duplex): Duplex {
+  /** Rejects also for certificates and keys that cannot be read, which TLS throws at once. */
+  async #open(options: RequestOptions): Promise<Duplex> {
+    const socket = await openTunnel(this.#proxy, options);
     const through: RequestOptions & { readonly socket: Duplex } = { ...options, socket };
-    // With options alone the agent makes its socket at once.
-    return super.createConnection(through) ?? socket.destroy();
+    try {
+      // With options alone the agent makes its socket at once.
+      return super.createConnection(through) ?? socket.destroy();
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
   }
 }
 

@@ -93,6 +93,17 @@ describe('insecure-skip-tls-verify', () => {
 });
 
 describe('proxy-url', () => {
+  test('with a certificate that cannot be read fails like a server without a proxy', async () => {
+    const [api, proxy] = [await serve(), await connectProxy()];
+    toClose.push(proxy);
+    const user = { 'client-certificate-data': base64('no certificate'), 'client-key-data': base64('no key') };
+    const cluster = { server: api.url, ...ca() };
+    const alone = await failure(async () => ask(cluster, user));
+    const behind = await failure(async () => ask({ ...cluster, 'proxy-url': `http://127.0.0.1:${proxy.port}` }, user));
+    expect(alone.message).toContain('PEM');
+    expect(behind.message).toBe(alone.message);
+  });
+
   test('leads every connection through a tunnel, inside which TLS ends at the server', async () => {
     const api = await serve();
     const proxy = await connectProxy();
@@ -255,7 +266,12 @@ describe('refused by name:', () => {
     ['a SOCKS proxy', { 'proxy-url': 'socks5://127.0.0.1:1080' }, {}, 'clusters[0].cluster.proxy-url: found "socks5:'],
     ['a proxy of an http server', { server: 'http://a', 'proxy-url': 'http://p' }, {}, 'cluster.proxy-url: found "http://p"'],
     ['a server with a user', { server: 'https://me:secret@a' }, {}, 'cluster.server: found "https://***@a"'],
-    ['a server of another scheme', { server: 'unix:/run/api' }, {}, 'cluster.server: found "unix:/run/api"'],
+    ['a server of another scheme', { server: 'unix:/run/api' }, {}, 'cluster.server: found "unix:'],
+    ['a server with a query', { server: 'https://a?token=secret' }, {}, 'cluster.server: found "https://a"'],
+    ['a server that is no URL', { server: 'https://me:x/secret@a' }, {}, 'cluster.server: found "a text that is no URL"'],
+    ['a proxy that is no URL', { 'proxy-url': 'http://me:x/secret@p' }, {}, 'proxy-url: found "a text that is no URL"'],
+    ['a proxy with a user and no scheme', { 'proxy-url': 'me:secret@p:1' }, {}, 'proxy-url: found "me://"'],
+    ['a token with a line break', {}, { token: 'secret\n' }, 'user.token: found "a value with control characters"'],
     [
       'an authority that is not used',
       { 'insecure-skip-tls-verify': true, 'certificate-authority': 'ca' },
@@ -296,6 +312,7 @@ describe('refused by name:', () => {
     expect(error).toBeInstanceOf(AccessError);
     expect(error.message).toContain(says);
     expect(error.message).not.toContain('secret');
+    expect(JSON.stringify(error)).not.toContain('secret');
   });
 
   test.each([
