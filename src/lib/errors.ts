@@ -22,13 +22,19 @@ const longest = 200;
 /** A server's reason stands at the end of its sentence. */
 const longestSaying = 800;
 
-/** What a URL has before its host may be a credential. */
-const userInfo = /:\/\/[^/\s"@]+@/g;
+/** A text in JSON up to its quotation mark or a space. */
+const word = /(?:[^\s"\\]|\\.)+/g;
+
+/** What a URL has before its host may be a credential. A password may hold any character, so it ends at the last `@`. */
+function withoutUser(text: string): string {
+  const [start, end] = [text.indexOf('://'), text.lastIndexOf('@')];
+  return start === -1 || end < start ? text : `${text.slice(0, start)}://***${text.slice(end)}`;
+}
 
 function quote(found: unknown): string {
   const whole = found === undefined ? 'nothing' : ((JSON.stringify(found) as string | undefined) ?? typeof found);
-  const text = whole.replaceAll(userInfo, '://***@');
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+  const text = whole.replaceAll(word, withoutUser);
+  return text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text;
 }
 
 /** The one text of a finding: `<at>: <field>: <says>: found <found>, allowed: <allowed>; <remedy>`. */
