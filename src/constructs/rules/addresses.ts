@@ -4,7 +4,18 @@ import type { Broken } from './rule.js';
 /** Addresses that belong to no single host. Source: RFC 6890 and the IANA registries of special-purpose addresses. */
 const noHost: readonly string[] = [
   ...['0.0.0.0/8', '127.0.0.0/8', '192.0.0.0/24', '224.0.0.0/4', '240.0.0.0/4'],
-  ...['::/128', '::1/128', '::/96', '::ffff:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48', '2002::/16', 'ff00::/8'],
+  ...[
+    '::/128',
+    '::1/128',
+    '::/96',
+    '::ffff:0:0/96',
+    '::ffff:0:0:0/96',
+    '64:ff9b::/96',
+    '64:ff9b:1::/48',
+    '2001::/32',
+    '2002::/16',
+    'ff00::/8',
+  ],
 ];
 
 /** Link-local addresses, such as that of a DNS cache of the node: each is named alone. */
@@ -13,9 +24,10 @@ const linkLocal: readonly string[] = ['169.254.0.0/16', 'fe80::/10'];
 /** Private addresses. Only here a range may be open. */
 const privateRanges: readonly string[] = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'];
 
-/** Where clouds hand out credentials of the node or of Pods: AWS, Azure, Google Cloud, Alibaba Cloud, Oracle Cloud. */
+/** Where clouds hand out credentials of the node or of Pods: AWS, Azure, Google Cloud, Alibaba, Oracle and Tencent Cloud, Scaleway, OpenStack. */
 const metadata: readonly string[] = [
   ...['169.254.169.254/32', '169.254.170.2/32', '169.254.170.23/32', '169.254.169.252/32', '100.100.100.200/32'],
+  ...['169.254.0.23/32', '169.254.42.42/32', 'fd00:42::42/128', 'fe80::a9fe:a9fe/128'],
   ...[
     '168.63.129.16/32',
     '192.0.0.192/32',
