@@ -11,11 +11,15 @@ const address =
 /** Characters that are searched: the time grows with their square, and no Task shows as many. */
 const longest = 5_000;
 
+/** What a terminal or a line of a log would act on. Tabs and line breaks stay. */
+// eslint-disable-next-line no-control-regex
+const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
 /**
- * A text as a Task may show it. Names of the objects that a pool is made of, and addresses of Pods, are replaced; the name of the pool stays.
+ * A text as a Task may show it, and as the API server stores it: without control characters and half characters. Names of the objects that a pool is made of, and addresses of Pods, are replaced; the name of the pool stays.
  * Every message and event of a Task passes through here. Source: dispatch.md §1.2.
  */
 export function redacted(text: string): string {
-  const head = text.length > longest ? `${text.slice(0, longest)}…`.toWellFormed() : text;
-  return head.replace(internalName, '(its instance)').replace(address, '(its address)');
+  const head = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return head.toWellFormed().replace(control, ' ').replace(internalName, '(its instance)').replace(address, '(its address)');
 }

@@ -236,12 +236,14 @@ function pause(milliseconds: number): Promise<undefined> {
   });
 }
 
-/** Redacted before anything cuts it: half a secret would pass. */
+/** One line, redacted before anything cuts it: half a secret would pass. */
 function answeredError(error: Json, redact: (text: string) => string): AcpError {
   const { code, message } = isObject(error) ? error : ({} as JsonObject);
-  const text = typeof message === 'string' ? redact(message).slice(0, 500) : 'no message';
+  const text = typeof message === 'string' ? inOneLine(redact(message)).slice(0, 500).toWellFormed() : 'no message';
   return new AcpError('answer', { at: 'agent', says: `error ${typeof code === 'number' ? code : 'without code'}: ${text}` });
 }
+
+const inOneLine = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ');
 
 function broken(says: string): AcpError {
   return new AcpError('protocol', { at: 'agent', says });

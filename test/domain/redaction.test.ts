@@ -37,6 +37,10 @@ test.each([
   expect(redacted(text)).toBe(text);
 });
 
+test('half a character and control characters are replaced: an agent writes both', () => {
+  expect(redacted('a\ud83d b\u001b[31mc\u0000d\u009be\r\n\tf')).toBe('a\ufffd b [31mc d e \n\tf');
+});
+
 test('the index of a list is no address', () => {
   const text = 'Pod: spec.containers[1].env[0]: found nothing';
   expect(redacted(text)).toBe(text);

@@ -61,6 +61,14 @@ test('the same error without a cancellation is a failure of the agent', async ()
   expect(events.at(-1)).toMatchObject({ type: 'failed', payload: { code: 'agent_error' } });
 });
 
+test('what an agent says of its error is one line of whole characters', async () => {
+  const message = `a\u001b[31m\n\n{"fake":"line"}${'x'.repeat(478)}😀`;
+  const { events } = await playPrompt([errorLine({ code: -32_603, message })], { owner });
+  const { payload } = events.at(-1) as unknown as { readonly payload: { readonly message: string } };
+  expect(payload.message).toMatch(/^agent: error -32603: a \[31m \{"fake":"line"\}x+/);
+  expect(payload.message.isWellFormed()).toBe(true);
+});
+
 test('updates that come in one chunk with the answer, after it, are in no answer and are counted', async () => {
   const { events, bytes, late } = await playPrompt(
     [said('the answer'), [answerLine({ stopReason: 'end_turn' }), said(' LATE'), said(' LATE')].join('\n')],
