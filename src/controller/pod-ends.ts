@@ -4,7 +4,7 @@ import type { PodEnd } from '../domain/pod-end.js';
 
 /** Pods whose ends are remembered. */
 const mostPods = 1_000;
-/** Ends of one Pod: its container may be started again and end again. */
+/** Latest ends of one Pod: its container may be started again and end again. */
 const mostEnds = 10;
 
 /**
@@ -21,8 +21,8 @@ export class PodEnds {
     if (!pod || uid === undefined) return;
     const end = podEndOf(pod) ?? (after ? undefined : ({ cause: 'PodDeleted', says: 'its Pod was deleted' } as const));
     const known = this.#ends.get(uid) ?? [];
-    if (!end || known.some((one) => isSame(one, end)) || known.length >= mostEnds) return;
-    this.#ends.set(uid, [...known, end]);
+    if (!end || known.some((one) => isSame(one, end))) return;
+    this.#ends.set(uid, [...known, end].slice(-mostEnds));
     const [oldest] = this.#ends.keys();
     if (this.#ends.size > mostPods && oldest !== undefined) this.#ends.delete(oldest);
   }

@@ -138,8 +138,10 @@ const disruptions: Readonly<Record<string, (node: string) => Pick<PodEnd, 'cause
 function disrupted({ spec }: Manifest, { conditions = [] }: PodStatus): PodEnd | undefined {
   const { nodeName } = (spec ?? {}) as PodSpec;
   const target = conditions.find(({ type, status }) => type === 'DisruptionTarget' && status === 'True');
-  const told = disruptions[target?.reason ?? '']?.(nodeName === undefined ? '' : ` from node ${nodeName}`);
-  return told && { ...told, says: `${told.says}${quoted(target?.message ?? '')}` };
+  const { reason = '', message = '' } = target ?? {};
+  const tell = Object.hasOwn(disruptions, reason) ? disruptions[reason] : undefined;
+  const told = tell?.(nodeName === undefined ? '' : ` from node ${nodeName}`);
+  return told && { ...told, says: `${told.says}${quoted(message)}` };
 }
 
 /** Reasons that a kubelet gives a Pod which it ends as a whole. */
@@ -156,7 +158,7 @@ const failures: Readonly<Record<string, Pick<PodEnd, 'cause' | 'says'>>> = {
 function failed({ phase, reason, message = '' }: PodStatus): PodEnd | undefined {
   if (phase !== 'Failed' || reason === undefined || reason === '') return undefined;
   const rejected = { cause: 'PodRejected', says: `its node did not take its Pod (${reason})` } as const;
-  const told = failures[reason] ?? rejected;
+  const told = (Object.hasOwn(failures, reason) ? failures[reason] : undefined) ?? rejected;
   return { ...told, says: `${told.says}${quoted(message)}` };
 }
 

@@ -29,6 +29,13 @@ describe('how a Pod ended stays known', () => {
     expect(ends.of('a', 'c3')).toBeUndefined();
   });
 
+  test('however often its container ended before', () => {
+    const ends = new PodEnds();
+    for (let count = 1; count <= 50; count++) ends.saw(undefined, pod('a', last(`c${count}`, { reason: 'Error', exitCode: 1 })));
+    expect(ends.of('a', 'c50')?.cause).toBe('ContainerExited');
+    expect(ends.of('a', 'c1')).toBeUndefined();
+  });
+
   test('as what came first: the exit of a drained Pod follows from the drain', () => {
     const ends = new PodEnds();
     const conditions = [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }];

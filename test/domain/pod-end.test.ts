@@ -169,6 +169,12 @@ describe('how a Pod came to its end', () => {
     expect(podEndOf(restarted, 'containerd://1')).toMatchObject({ cause: 'OOMKilled', containerId: 'containerd://1' });
   });
 
+  test.each(['constructor', 'toString', '__proto__'])('a reason that is no reason is told like any unknown one: %s', (reason) => {
+    const of = (status: object) => podEndOf({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, status } as never);
+    expect(of({ phase: 'Failed', reason })).toEqual({ cause: 'PodRejected', says: `its node did not take its Pod (${reason})` });
+    expect(of({ conditions: [{ type: 'DisruptionTarget', status: 'True', reason }] })).toBeUndefined();
+  });
+
   test('what a container says of its end is not repeated, and what a node says is bounded', () => {
     const talks = pod(one(runs, terminated({ reason: 'Error', exitCode: 1, message: 'token sk-1234' })));
     expect(JSON.stringify(podEndOf(talks))).not.toContain('sk-1234');
