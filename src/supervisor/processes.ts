@@ -63,10 +63,11 @@ function read(pid: number): ProcessEntry | undefined {
   };
 }
 
-/** Whether a process still runs; zombies do not. Reads only what the kernel itself keeps, so that no process can delay the look. */
+/** Whether a process still runs; zombies do not. Its threads, which may be many, are read only when its first one is over. Reads only what the kernel itself keeps, so that no process can delay the look. */
 export function isRunning({ pid, started }: ProcessMark): boolean {
   const fields = afterName(procFile(pid, 'stat'));
-  return fields[19] === started && !isDead(stateOfThreads({ pid, state: fields[0] ?? 'X' }));
+  const state = fields[0] ?? 'X';
+  return fields[19] === started && (!isDead(state) || !isDead(stateOfThreads({ pid, state })));
 }
 
 function isDead(state: string): boolean {
