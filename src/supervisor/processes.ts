@@ -63,7 +63,10 @@ function read(pid: number): ProcessEntry | undefined {
   };
 }
 
-/** Whether a process still runs; zombies do not. Its threads, which may be many, are read only when its first one is over. Reads only what the kernel itself keeps, so that no process can delay the look. */
+/**
+ * Whether a process still runs; zombies do not. Its threads, which may be many, are read only when its first one is over. Reads only what the
+ * kernel itself keeps, so that no process can delay the look.
+ */
 export function isRunning({ pid, started }: ProcessMark): boolean {
   const fields = afterName(procFile(pid, 'stat'));
   const state = fields[0] ?? 'X';
