@@ -32,12 +32,12 @@ function gapsOf(path: Path, value: Json | undefined, served: Json | undefined): 
   if (!isObject(value)) return [];
   const { properties, additionalProperties: any } = served;
   const known = isObject(properties) ? properties : {};
-  const isOpen = served['x-kubernetes-preserve-unknown-fields'] === true || '$ref' in served || 'allOf' in served;
+  const isOpen = served['x-kubernetes-preserve-unknown-fields'] === true || any === true || '$ref' in served || 'allOf' in served;
   const missing = namesOf(served['required']).filter((name) => value[name] === undefined);
   return [
     ...missing.map((name) => `${fieldPath([...path, name])} is demanded`),
     ...Object.entries(value).flatMap(([name, member]) => {
-      const at = known[name] ?? (isObject(any) ? any : undefined);
+      const at = (Object.hasOwn(known, name) ? known[name] : undefined) ?? (isObject(any) ? any : undefined);
       return at === undefined && isOpen ? [] : gapsOf([...path, name], member, at);
     }),
   ];

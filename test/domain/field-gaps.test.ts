@@ -27,6 +27,7 @@ describe('a gap is', () => {
     ],
     ['one below a field', { o: { p: { q: 1 } } }, members({ o: members({ p: members({}) }) }), ['X.spec.o.p.q is not served']],
     ['one in an object that has no members', { o: { p: 1 } }, members({ o: { type: 'object' } }), ['X.spec.o.p is not served']],
+    ['a field with the name of a member of every object', { toString: '1' }, members({}), ['X.spec.toString is not served']],
     [
       'a field that is demanded and not there',
       { a: '1' },
@@ -43,6 +44,7 @@ describe('no gap is', () => {
     ['a field more that is served', { a: '1' }, members({ a: text, b: text })],
     ['a map', { m: { any: '1' } }, members({ m: { type: 'object', additionalProperties: text } })],
     ['any content', { m: { any: 1 } }, members({ m: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } })],
+    ['a map of anything', { m: { any: { a: 1 } } }, members({ m: { type: 'object', additionalProperties: true } })],
     ['an integer or a text', { q: '1Gi' }, members({ q: { 'x-kubernetes-int-or-string': true } })],
     ['what another schema describes', { m: { any: 1 } }, members({ m: { allOf: [{ $ref: '#/components/schemas/other' }] } })],
   ])('%s', (_, spec, served) => {
