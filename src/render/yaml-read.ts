@@ -142,8 +142,8 @@ function readDocument(root: ParsedNode, fail: Fail): Json {
   function alias(node: ParsedNode & { readonly source: string }): Json {
     const target = anchors.get(node.source);
     if (target === undefined)
-      return refuse('alias', node, `*${node.source} without an anchor before it`, `&${node.source} earlier in the document`);
-    if (target === 'open') return refuse('alias', node, `*${node.source} inside its own value`, 'values that end');
+      return refuse('alias', node, 'an alias without an anchor before it', `an anchor before it; ${quotes}`);
+    if (target === 'open') return refuse('alias', node, 'an alias inside its own value', 'values that end');
     aliased += target.size;
     count += target.size;
     if (aliased > limits.aliased)
@@ -227,18 +227,15 @@ function readDocument(root: ParsedNode, fail: Fail): Json {
   }
 
   function unknownTag(node: ParsedNode): never {
-    return refuse(
-      'tag',
-      node,
-      `the tag ${(node as { readonly tag?: string }).tag?.replace(core, '!!') ?? ''} on this value`,
-      'no tag, or !!str before a string',
-    );
+    return refuse('tag', node, 'a tag that this value cannot have', `no tag, or !!str before a string; ${quotes}`);
   }
 
   return read(root);
 }
 
 const core = 'tag:yaml.org,2002:';
+/** A string without quotes, which may be a password, becomes a tag or an alias by its first character: neither is repeated. */
+const quotes = 'quotes make a string of what begins with ! or *';
 
 function typeNames(json: Json): readonly string[] {
   if (json === null) return [`${core}null`];
