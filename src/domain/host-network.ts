@@ -21,6 +21,7 @@ const hostNetworkLabels: Readonly<Record<string, readonly string[]>> = {
 
 /** The first label that only Pods of a node's network have: `k8s-app: node-local-dns`. `undefined` = none is known. */
 export function hostNetworkLabel(labels: Readonly<Record<string, string>>): string | undefined {
-  const found = Object.entries(labels).find(([key, value]) => (hostNetworkLabels[key] ?? []).includes(value));
+  const known = (key: string) => (Object.hasOwn(hostNetworkLabels, key) ? hostNetworkLabels[key] : undefined) ?? [];
+  const found = Object.entries(labels).find(([key, value]) => known(key).includes(value));
   return found && `${found[0]}: ${found[1]}`;
 }
