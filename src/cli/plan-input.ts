@@ -53,8 +53,10 @@ export function readDocuments(files: readonly string[], namespace: string | unde
   return { task: checked<Task>(taskKind, task), agents, configMaps, namespaceKnown, notes };
 }
 
+const manyAgents = 1_000;
+
 function agentAt(document: ReadObject, index: number, { length }: readonly ReadObject[]): Agent {
-  progress.at(() => `checked ${index} of ${length} Agents`);
+  progress.at(length >= manyAgents, () => `checked ${index} of ${length} Agents`);
   return checked<Agent>(agentKind, document);
 }
 

@@ -1,4 +1,4 @@
-/** Says on standard error how far a command is, every two seconds, and nothing in the first two. */
+/** Says on standard error how far a command with much work is, every two seconds, and nothing in the first two. */
 export class Progress {
   readonly #write: (line: string) => void;
   readonly #now: () => number;
@@ -9,8 +9,13 @@ export class Progress {
     this.#now = now;
   }
 
-  /** Cheap when nothing is due: `text` is asked for only then. */
-  readonly at = (text: () => string): void => {
+  /**
+   * Cheap when nothing is due: `text` is asked for only then.
+   *
+   * @param much whether the work is large; little work is silent on a slow machine, too
+   */
+  readonly at = (much: boolean, text: () => string): void => {
+    if (!much) return;
     const now = this.#now();
     if (now < this.#next) return;
     this.#next = now + every;

@@ -12,11 +12,15 @@ export interface ReadObject {
   readonly value: JsonObject & { readonly apiVersion: string; readonly kind: string };
 }
 
+/** In characters. */
+const largeText = 1_000_000;
+
 /** The objects of a file, those of Lists one by one; `-` is standard input. Anything that is no object with apiVersion and kind is refused. */
 export function readObjects(file: string, limit?: InputLimit): readonly ReadObject[] {
   const name = inputName(file);
   const text = readInput(file, limit);
-  const onLine = (offset: number): void => progress.at(() => `${name}: read ${Math.floor((offset / text.length) * 100)} %`);
+  const much = text.length >= largeText;
+  const onLine = (offset: number): void => progress.at(much, () => `${name}: read ${Math.floor((offset / text.length) * 100)} %`);
   const objects: ReadObject[] = [];
   for (const { value, line } of yamlDocuments(text, name, onLine)) collect(`${name}, line ${line}`, value, objects);
   return objects;
