@@ -65,7 +65,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       const environments = processesOf({ uid: it.firstUid }).map(({ pid }) => readFileSync(`/proc/${pid}/environ`, 'utf8'));
       expect(environments.length).toBeGreaterThan(0);
       for (const environ of environments) expectNoSecret(it, environ);
-      expectNoSecret(it, filesBelow(it.folder));
+      expectNoSecret(it, await eventuallyAnswers(() => filesBelow(it.folder)));
 
       const events = await prompt(it, fence, task);
       expect(events[0]?.type).toBe('accepted');
@@ -107,7 +107,7 @@ suite(`a real supervisor with a real Codex${reason === undefined ? '' : ` (skipp
       it.process.kill('SIGTERM');
       expect(await exit).toBe(0);
       expectNoSecret(it, it.log());
-      expectNoSecret(it, filesBelow(it.folder));
+      expectNoSecret(it, await eventuallyAnswers(() => filesBelow(it.folder)));
     } finally {
       await it.close();
     }
@@ -336,7 +336,7 @@ function expectNoSecret({ delivery }: RealSupervisor, text: string): void {
   }
 }
 
-/** All texts below a folder, one after another. */
+/** All texts below a folder, one after another. Throws where a running agent renames a file meanwhile. */
 function filesBelow(folder: string): string {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
