@@ -149,6 +149,15 @@ describe('refused with exit code 2, one message and nothing written:', () => {
     expect(readdirSync(join(folder, 'dist'))).toEqual(['notes.txt']);
     expect(readdirSync(folder).sort()).toEqual(['dist', 'platform.yaml']);
   });
+
+  test('an output folder without a name, which is not the working folder', () => {
+    const { code, stderr } = cli(['synth', '--out', ''], { cwd: folder });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'error: output folder: found "", allowed: the path of a folder\n',
+    });
+    expect(readdirSync(folder)).toEqual(['platform.yaml']);
+  });
 });
 
 test('help shows examples and every exit code, and exits with 0', () => {
