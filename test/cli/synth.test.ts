@@ -32,6 +32,10 @@ function contents(of: string): readonly (readonly [string, string])[] {
     .map((path) => [path.slice(of.length), readFileSync(path, 'utf8')]);
 }
 
+test('check shows the paths of a folder that was named with a slash', () => {
+  expect(cli(['check', '--out', 'none/'], { cwd: folder }).stdout).toMatch(/^none\/apply\/0000-crds.k8s.yaml is not there$/m);
+});
+
 test('the committed output is what synth writes', () => {
   expect(cli(['check']).stdout).toBe('');
 });
