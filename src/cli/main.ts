@@ -58,7 +58,7 @@ const repeat = (value: string, values: readonly string[] = []): readonly string[
 program
   .command('plan')
   .description('say what the controller would do with a Task: its verdict, the pool, and every object that it would create')
-  .requiredOption('-f, --filename <file>', 'a Task and its Agents, repeatable; - reads standard input', repeat, [])
+  .requiredOption('-f, --filename <file>', 'a Task and its Agents, repeatable; - reads standard input', repeat)
   .option('-n, --namespace <name>', 'namespace of documents that name none (default: default)')
   .option('--platform <file>', 'settings of the installation', 'platform.yaml')
   .option('--class <file>', 'a RuntimePoolClass to plan with, instead of the classes of the platform')

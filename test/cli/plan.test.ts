@@ -446,7 +446,12 @@ describe('refused with exit code 2, one message a problem and nothing on stdout:
   });
 
   test('no file at all', () => {
-    expect(cli(['plan'])).toMatchObject({ code: 2, stdout: '' });
+    const stderr = "error: required option '-f, --filename <file>' not specified\n";
+    expect(cli(['plan'])).toEqual({ code: 2, stdout: '', stderr });
+  });
+
+  test('a file without a name', () => {
+    expect(cli(['plan', '-f', ''])).toEqual({ code: 2, stdout: '', stderr: 'error: "": no such file or directory\n' });
   });
 });
 
