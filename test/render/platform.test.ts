@@ -146,6 +146,13 @@ describe('a selector that no Pod of the Pod network has', () => {
   });
 });
 
+test('a resource class that no Task uses is a warning', () => {
+  const large = file.replace('providerKind: codex', '$&\n    resourceClass: large');
+  expect(platformWarnings(read(large))).toEqual([
+    'platform.yaml: classes.codex-standard.resourceClass: no Task of this version uses large, only standard',
+  ]);
+});
+
 describe('a platform is refused, with the file and the field, when', () => {
   test.each([
     ['a key is unknown', file.replace('version: 1', 'version: 1\ncolour: red'), /^platform.yaml: colour: found "red"/],
