@@ -491,6 +491,13 @@ describe('read as kubectl reads it:', () => {
     expect(json(`${items('Agent', agent)}---\n${items('Task', task)}`)).toEqual(json(smoke));
   });
 
+  test('the items of a list that are none are named', () => {
+    expect(planned('apiVersion: v1\nkind: List\nitems: {}\n').stderr).toBe(
+      'error: standard input, line 1: items: found {}, allowed: a list\n',
+    );
+    expect(json(`${smoke}---\napiVersion: v1\nkind: List\n`)).toEqual(json(smoke));
+  });
+
   test('what is wrong with an item of a list is named by its position', () => {
     const list = `apiVersion: v1\nkind: List\nitems:\n- ${agent.trim().replaceAll('\n', '\n  ')}\n- 1\n`;
     expect(planned(list).stderr).toBe(
