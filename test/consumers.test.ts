@@ -95,6 +95,24 @@ describe('the packed package compiles and synthesizes in', () => {
   );
 
   test(
+    'a Jest that compiles to CommonJS, with the settings of the README',
+    () => {
+      const [, settings = ''] = /^```js\n(transform: .*?)^```$/ms.exec(readFileSync('README.md', 'utf8')) ?? [];
+      const compiler = JSON.stringify(resolve('node_modules/@swc/jest'));
+      const ours = settings
+        .replaceAll("'ts-jest'", compiler)
+        .replace(/\{ tsconfig: .* diagnostics: false \}/, "{ module: { type: 'commonjs' } }");
+      expect(ours.split(compiler)).toHaveLength(3);
+      const root = project('jest', {}, '{"compilerOptions": {"module": "CommonJS", "target": "ES2017", "skipLibCheck": true}}');
+      tsc(root, ['-p', '.']);
+      writeFileSync(join(root, 'jest.config.js'), `module.exports = { testMatch: ['**/*.test.js'], ${ours} };`);
+      writeFileSync(join(root, 'main.test.js'), "test('is loaded', () => void require('./main.js'));");
+      succeeds(process.execPath, [resolve('node_modules/jest/bin/jest.js'), '--ci', '--silent'], root);
+    },
+    limit(90_000),
+  );
+
+  test(
     'a project with the settings of tsc --init: modules, every strict check',
     () => {
       const root = project('init', { type: 'module' }, '');

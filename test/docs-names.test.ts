@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import { App, Chart } from 'cdk8s';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { agentKind, taskKind, withDefaults } from '../src/api/index.js';
 import type { Agent, Task } from '../src/api/index.js';
+import { SandboxClaim, SandboxWarmPool } from '../src/constructs/index.js';
 import { withoutEffect } from '../src/domain/without-effect.js';
 import { readYaml } from '../src/render/yaml-read.js';
 import { cli } from './support/cli.js';
@@ -69,6 +71,15 @@ describe('docs name only what exists:', () => {
     });
     expect(unknown).toEqual([]);
   });
+});
+
+test('the error that the README shows is what the construct says', () => {
+  const chart = new Chart(new App(), 'agents');
+  const warmPool = SandboxWarmPool.fromName('coder');
+  const [, shown = ''] = /^```\n(agents\/claim: .*?)\n```$/ms.exec(readFileSync('README.md', 'utf8')) ?? [];
+  expect(() => new SandboxClaim(chart, 'claim', { metadata: { name: '1agent' }, warmPool })).toThrow(
+    new Error(shown.replace(/\n */g, ' ')),
+  );
 });
 
 describe('examples', () => {

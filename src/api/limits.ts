@@ -47,11 +47,12 @@ export function typeText(node: StructuralNode): string {
 
 /**
  * How a number becomes the text that is wanted. Without quotes YAML reads `1.5`, `0123` and `yes` as something else; kubectl and the API
- * server refuse the same of a CRD, where a quantity is an integer or text.
+ * server refuse the same of a CRD, where a quantity is an integer or text. Nothing where quotes would not help: `timeout: 15` lacks a unit.
  */
 export function quotesHint(node: StructuralNode, value: Json | undefined): string {
   const isText = node['x-kubernetes-int-or-string'] ?? node.type === 'string';
-  return isText && typeof value === 'number' ? `; put ${value} in quotes` : '';
+  const helps = isText && typeof value === 'number' && textLimits(node, String(value)).next().done === true;
+  return helps ? `; put ${value} in quotes` : '';
 }
 
 function textText(node: StructuralNode): string {

@@ -19,10 +19,11 @@ export function check({ platform, out }: { readonly platform: string; readonly o
   const files = distFiles(readPlatform(readInput(platform), inputName(platform)), inputName(platform));
   const differences = compareOutput(out, files);
   for (const { path, kind } of differences) {
-    process.stdout.write(`${out}/${path} ${says[kind]}\n`);
+    const shown = join(out, path);
+    process.stdout.write(`${shown} ${says[kind]}\n`);
     const wanted = files.find((file) => file.path === path)?.text;
     if (kind === 'stale' && wanted !== undefined)
-      process.stdout.write(shortened(lineDiff(`${out}/${path}`, readFileSync(join(out, path), 'utf8'), wanted, sides)));
+      process.stdout.write(shortened(lineDiff(shown, readFileSync(shown, 'utf8'), wanted, sides)));
   }
   if (differences.length === 0) process.stderr.write(`${out}: up to date\n`);
   else process.exitCode = 1;

@@ -50,6 +50,13 @@ export async function diff(options: DiffOptions): Promise<void> {
   const output = outputs.find((form) => form === options.output);
   if (!output)
     throw new InputError('input-invalid', { at: 'diff', field: '--output', found: options.output, allowed: outputs.join(', ') });
+  if (options.fieldManager === '')
+    throw new InputError('input-invalid', {
+      at: 'diff',
+      field: '--field-manager',
+      found: '',
+      allowed: 'the name of a field manager',
+    });
   const limit = maxInput('diff', options.maxInput);
   const given = filesOf(options)
     .flatMap((file) => comparable(file, limit))

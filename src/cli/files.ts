@@ -32,6 +32,7 @@ export function readInput(file: string, limit: InputLimit = { bytes: usualLimit 
 
 /** What errors call an input. */
 export function inputName(file: string): string {
+  if (file === '') return '""';
   return file === '-' ? 'standard input' : file;
 }
 

@@ -58,11 +58,11 @@ const repeat = (value: string, values: readonly string[] = []): readonly string[
 program
   .command('plan')
   .description('say what the controller would do with a Task: its verdict, the pool, and every object that it would create')
-  .requiredOption('-f, --filename <file>', 'a Task and its Agents, repeatable; - reads standard input', repeat, [])
+  .requiredOption('-f, --filename <file>', 'a Task and its Agents, repeatable; - reads standard input', repeat)
   .option('-n, --namespace <name>', 'namespace of documents that name none (default: default)')
   .option('--platform <file>', 'settings of the installation', 'platform.yaml')
   .option('--class <file>', 'a RuntimePoolClass to plan with, instead of the classes of the platform')
-  .option('--facts <file>', 'values of live facts, instead of place-holders')
+  .option('--facts <file>', 'a map of values of live facts, such as poolUid, instead of place-holders')
   .option('-o, --output <form>', 'summary, yaml or json', 'summary')
   .option('--max-input <size>', maxInputHelp)
   .option('--assume-enabled', 'answer as if the switches were on, the namespace served and the class approved')

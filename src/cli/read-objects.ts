@@ -33,6 +33,11 @@ function collect(at: string, value: Json, objects: ReadObject[]): void {
   }
   const object = value as ReadObject['value'];
   const { kind, apiVersion, items } = object;
+  // Every other kind may have such a name; a plain List is kubectl's own, which takes one without items for an empty one.
+  if (kind === 'List' && apiVersion === 'v1') {
+    if (items === undefined || items === null) return;
+    if (!Array.isArray(items)) throw new InputError('input-invalid', { at, field: 'items', found: items, allowed: 'a list' });
+  }
   if (!kind.endsWith('List') || !Array.isArray(items)) {
     objects.push({ at, value: object });
     return;

@@ -56,10 +56,12 @@ function unusedIn(at: string, spec: object, fields: readonly Unused[]): readonly
     .map(({ field, because }) => ({ at, field: `spec.${field}`, because }));
 }
 
-/** Settings of a workspace that is not asked for. */
+/** Settings of a workspace that is not asked for. `enabled: false` alone is clear; an empty workspace is probably a slip. */
 function workspaceSettings(task: Task): readonly FieldWithoutEffect[] {
-  const { enabled, classRef, ...settings } = task.spec.execution?.workspace ?? {};
-  if (enabled === true || classRef !== undefined || !isSet(settings)) return [];
+  const workspace = task.spec.execution?.workspace;
+  if (workspace === undefined) return [];
+  const { enabled, classRef, ...settings } = workspace;
+  if (enabled === true || classRef !== undefined || (enabled === false && !isSet(settings))) return [];
   const at = nameOf('Task', task);
   return [
     { at, field: 'spec.execution.workspace', because: 'enabled is not true, so that the Task has no workspace of its own' },

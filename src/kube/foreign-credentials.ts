@@ -61,7 +61,9 @@ export async function foreignCredentials(of: ForeignUser): Promise<Credentials> 
       {
         name: 'user',
         ...(isObject(exec) && Object.keys(exec).length > 0 ? { exec: programOf(exec, of) } : {}),
-        ...(isObject(authProvider) ? { authProvider: structuredClone(authProvider) } : {}),
+        ...(isObject(authProvider)
+          ? { authProvider: structuredClone({ ...authProvider, config: authProvider['config'] ?? {} }) }
+          : {}),
       },
     );
     await config.applyToHTTPSOptions(options);

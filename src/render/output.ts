@@ -83,20 +83,29 @@ function replaceFolder(target: string, files: readonly RenderedFile[]): void {
  * Throws {@link OutputError} when the folder cannot be read.
  */
 export function compareOutput(folder: string, files: readonly RenderedFile[]): readonly OutputDifference[] {
+  refuseEmptyName(folder);
   try {
     return differencesOf(folder, files);
   } catch (cause) {
     if (!isSystemError(cause)) throw cause;
-    const { path = folder } = cause;
-    throw new OutputError('output-failed', { at: path, says: `cannot be read: ${systemWords(cause)}` }, { cause });
+    const at = join(folder, relative(resolve(folder), cause.path ?? resolve(folder)));
+    throw new OutputError('output-failed', { at, says: `cannot be read: ${systemWords(cause)}` }, { cause });
   }
+}
+
+/** `resolve('')` is the working folder, which would be replaced although nobody named it. */
+function refuseEmptyName(folder: string): void {
+  if (folder === '')
+    throw new OutputError('output-foreign', { at: 'output folder', found: folder, allowed: 'the path of a folder' });
 }
 
 function differencesOf(folder: string, files: readonly RenderedFile[]): readonly OutputDifference[] {
   const wanted = new Map(files.map(({ path, text }) => [path, text]));
-  const present = listFiles(folder);
+  // The same path as writeOutput replaces: after a link, `..` means another folder to the file system than to `resolve`.
+  const target = resolve(folder);
+  const present = listFiles(folder, target);
   const known = present.flatMap((path): readonly OutputDifference[] => {
-    const file = join(folder, path);
+    const file = join(target, path);
     const text = lstatSync(file).isSymbolicLink() ? '' : readFileSync(file, 'utf8');
     if (!text.startsWith(header)) return [{ path, kind: 'foreign' }];
     const other = wanted.get(path);
@@ -109,8 +118,8 @@ function differencesOf(folder: string, files: readonly RenderedFile[]): readonly
 }
 
 /** Relative paths of all files below a folder, with `/`. Links count as files: they are never followed. */
-function listFiles(folder: string): readonly string[] {
-  const found = lstatSync(folder, { throwIfNoEntry: false });
+function listFiles(folder: string, target: string): readonly string[] {
+  const found = lstatSync(target, { throwIfNoEntry: false });
   if (!found) return [];
   if (!found.isDirectory())
     throw new OutputError('output-foreign', {
@@ -122,7 +131,7 @@ function listFiles(folder: string): readonly string[] {
     readdirSync(at, { withFileTypes: true }).flatMap((entry) =>
       entry.isDirectory() ? walk(join(at, entry.name)) : [join(at, entry.name)],
     );
-  return walk(folder)
-    .map((path) => relative(folder, path).split(sep).join('/'))
+  return walk(target)
+    .map((path) => relative(target, path).split(sep).join('/'))
     .sort();
 }

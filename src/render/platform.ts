@@ -189,15 +189,44 @@ export function readPlatform(text: string, file: string): Platform {
     ...empty.map((field) => ({ at: file, field, ...nullFinding })),
     ...misshapen.map(({ field, found, allowed }) => ({ at: file, field, found, allowed })),
   ]);
-  const platform = withDefaults(document.value as unknown as Static<typeof platformSchema>);
+  const written = document.value as unknown as Static<typeof platformSchema>;
+  const platform = withDefaults(written);
   const conflicts = conflictsOf(platform).map((conflict): Finding => ({ at: file, ...conflict }));
+  const problems = platform.classes.flatMap((one) => problemsOf(one, written.classes[one.name] as ClassInput, file));
   const known = new Set(conflicts.map(({ field }) => field));
-  refuseAll([...conflicts, ...platform.classes.flatMap((one) => problemsOf(one, file)).filter(({ field }) => !known.has(field))]);
+  // A key of the whole file is wrong in each class that inherits it, and one problem.
+  const once = new Map(problems.filter(({ field }) => !known.has(field)).map((finding) => [describeFinding(finding), finding]));
+  refuseAll([...conflicts, ...once.values()]);
   return platform;
 }
 
-function problemsOf({ name, spec }: PlatformClass, file: string): readonly Finding[] {
-  return classProblems({ ...spec, approvedDigests: [] }).map(({ finding }) => atClassKey(finding, name, file));
+function problemsOf({ name, spec }: PlatformClass, given: ClassInput, file: string): readonly Finding[] {
+  return classProblems({ ...spec, approvedDigests: [] })
+    .map(({ finding }) => atClassKey(finding, name, file))
+    .map((finding) => ({ ...finding, field: inheritedField(finding.field, name, given) ?? finding.field }));
+}
+
+/** Where a class without such a member takes it from. */
+const inherited = [
+  ['runtimeNamespace', 'namespaces.runtime'],
+  ['controller.namespace', 'namespaces.controller'],
+  ['controller.addresses', 'controller.addresses'],
+  ['controller.except', 'controller.except'],
+  ['dns.namespace', 'dns.namespace'],
+  ['dns.podLabels', 'dns.podLabels'],
+  ['dns.addresses', 'dns.addresses'],
+  ['dns.except', 'dns.except'],
+] as const;
+
+/** The key that the author wrote, for a field of a class that comes from the rest of the file. */
+function inheritedField(field: string | undefined, name: string, { network }: ClassInput): string | undefined {
+  for (const [member, source] of inherited) {
+    const key = `classes.${name}.network.${member}`;
+    const path = member.split('.');
+    const own = path.reduce<unknown>((value, step) => (isObject(value) ? value[step] : undefined), network);
+    if (own === undefined && field?.startsWith(key)) return source + field.slice(key.length);
+  }
+  return undefined;
 }
 
 /** Throws all problems as one error; each is a line. */
@@ -341,7 +370,7 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
     const pair = `${spec.providerKind}/${spec.resourceClass}`;
     const other = seen.get(pair);
     if (other !== undefined)
-      refuse(`classes.${name}`, pair, `one class for each provider kind and resource class; ${other} is one already`);
+      refuse(`classes.${name}`, pair, `one class for each providerKind and resourceClass; ${other} is one already`);
     seen.set(pair, name);
     for (const [field, found, wanted] of [
       ['runtimeNamespace', spec.network.runtimeNamespace, namespaces.runtime],

@@ -1,4 +1,5 @@
 import type { NetworkPolicyPeer } from '../constructs/network-policy.js';
+import { selectableResourceClass } from '../domain/plan.js';
 import { hostNetworkLabel } from '../domain/host-network.js';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
@@ -16,7 +17,9 @@ export function classWarnings({ spec, workspace }: CompiledPool): readonly strin
     .flatMap(({ manifest }) => peersIn(manifest['spec'] as Json))
     .map((labels) => hostNetworkLabel(labels))
     .filter((label) => label !== undefined && !known.includes(label));
+  const unused = spec.resourceClass !== selectableResourceClass;
   return [
+    ...(unused ? [`resourceClass: no Task of this version uses ${spec.resourceClass}, only ${selectableResourceClass}`] : []),
     ...settings.flatMap(([key, instead], index) => sentence(key, known[index], instead)),
     ...[...new Set(patched)].flatMap((label) => sentence('patches', label, 'network.dns.addresses or providerProxy.addresses')),
   ];

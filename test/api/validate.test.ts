@@ -51,6 +51,12 @@ describe('the violation of', () => {
     expect(task('spec.timeout', timeout)).toEqual([{ field: 'spec.timeout', found: timeout, allowed, rule: 'pattern' }]);
   });
 
+  test('a number is put in quotes only where the text would do', () => {
+    const says = (path: string, value: number) => task(path, value).map(({ allowed }) => allowed);
+    expect(says('spec.agentRef.name', 5)).toEqual([expect.stringMatching(/; put 5 in quotes$/)]);
+    expect(says('spec.timeout', 10)).toEqual([expect.stringMatching(/ 64 characters$/)]);
+  });
+
   test('an unknown member names the member and the known ones', () => {
     expect(task('spec.execution.workspace.reusPolicy', 'none')).toEqual([
       {

@@ -251,6 +251,7 @@ describe('exit code 2', () => {
   test.each<[string, () => readonly string[], string]>([
     ['nothing to compare', () => [], 'found "nothing to compare"'],
     ['files and a folder', () => ['-f', file(), '--dist'], 'found "--filename and --dist"'],
+    ['a field manager without a name', () => ['-f', file(), '--field-manager', ''], 'diff: --field-manager: found ""'],
     ['a form of output', () => ['-f', file(), '-o', 'yaml'], 'diff: --output: found "yaml"'],
     ['a file that cannot be read', () => ['-f', join(folder, 'none.yaml')], 'no such file or directory'],
     ['standard input twice', () => ['-f', '-', '-f', '-'], 'standard input once'],

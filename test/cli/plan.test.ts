@@ -446,7 +446,12 @@ describe('refused with exit code 2, one message a problem and nothing on stdout:
   });
 
   test('no file at all', () => {
-    expect(cli(['plan'])).toMatchObject({ code: 2, stdout: '' });
+    const stderr = "error: required option '-f, --filename <file>' not specified\n";
+    expect(cli(['plan'])).toEqual({ code: 2, stdout: '', stderr });
+  });
+
+  test('a file without a name', () => {
+    expect(cli(['plan', '-f', ''])).toEqual({ code: 2, stdout: '', stderr: 'error: "": no such file or directory\n' });
   });
 });
 
@@ -484,6 +489,13 @@ describe('read as kubectl reads it:', () => {
     const items = (kind: string, text: string) =>
       `apiVersion: core.orka.ai/v1alpha1\nkind: ${kind}List\nitems:\n- ${text.split('\n').slice(2).join('\n').trim().replaceAll('\n', '\n  ')}\n`;
     expect(json(`${items('Agent', agent)}---\n${items('Task', task)}`)).toEqual(json(smoke));
+  });
+
+  test('the items of a list that are none are named', () => {
+    expect(planned('apiVersion: v1\nkind: List\nitems: {}\n').stderr).toBe(
+      'error: standard input, line 1: items: found {}, allowed: a list\n',
+    );
+    expect(json(`${smoke}---\napiVersion: v1\nkind: List\n`)).toEqual(json(smoke));
   });
 
   test('what is wrong with an item of a list is named by its position', () => {

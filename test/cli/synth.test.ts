@@ -32,6 +32,10 @@ function contents(of: string): readonly (readonly [string, string])[] {
     .map((path) => [path.slice(of.length), readFileSync(path, 'utf8')]);
 }
 
+test('check shows the paths of a folder that was named with a slash', () => {
+  expect(cli(['check', '--out', 'none/'], { cwd: folder }).stdout).toMatch(/^none\/apply\/0000-crds.k8s.yaml is not there$/m);
+});
+
 test('the committed output is what synth writes', () => {
   expect(cli(['check']).stdout).toBe('');
 });
@@ -148,6 +152,15 @@ describe('refused with exit code 2, one message and nothing written:', () => {
     expect(stderr).toContain('notes.txt');
     expect(readdirSync(join(folder, 'dist'))).toEqual(['notes.txt']);
     expect(readdirSync(folder).sort()).toEqual(['dist', 'platform.yaml']);
+  });
+
+  test('an output folder without a name, which is not the working folder', () => {
+    const { code, stderr } = cli(['synth', '--out', ''], { cwd: folder });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'error: output folder: found "", allowed: the path of a folder\n',
+    });
+    expect(readdirSync(folder)).toEqual(['platform.yaml']);
   });
 });
 

@@ -70,3 +70,10 @@ test('settings of a workspace that is not asked for are named', () => {
   const fields = withoutEffect(task({ execution: { workspace: { enabled: false, reusePolicy: 'none' } } }), agent());
   expect(fields).toMatchObject([{ at: expect.stringMatching(/^Task /), field: 'spec.execution.workspace' }]);
 });
+
+test('an empty workspace is named, one that is switched off is not', () => {
+  const fields = (workspace: object) => withoutEffect(task({ execution: { workspace } }), agent()).map(({ field }) => field);
+  expect(fields({})).toEqual(['spec.execution.workspace']);
+  expect(fields({ enabled: false })).toEqual([]);
+  expect(fields({ enabled: true })).toEqual([]);
+});

@@ -259,6 +259,12 @@ describe('a program', () => {
   });
 });
 
+test.each([[{}], [{ config: null }]])('an identity provider without settings is refused in words: %j', async (settings) => {
+  const user = { 'auth-provider': { name: 'gcp', ...settings } };
+  const { message } = await failure(() => kubeconfigAccess(config({}, user), 'config').credentials());
+  expect(message).toBe('config: users[0].user: found "Token is expired!", allowed: a user whose credentials can be had');
+});
+
 describe('refused by name:', () => {
   const v1 = 'client.authentication.k8s.io/v1';
   const control = 'a\r\nX-Remote-User: root';

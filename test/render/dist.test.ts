@@ -1,5 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { distFiles, header } from '../../src/render/dist.js';
@@ -131,6 +141,15 @@ describe('an output folder', () => {
   test('that is a file is refused', () => {
     writeFileSync(out(), 'mine');
     expect(() => writeOutput(out(), files)).toThrow(/found "a file", allowed: a folder/);
+  });
+
+  test('behind a link and ".." is the one that is compared as well', () => {
+    mkdirSync(join(folder, 'elsewhere/inside'), { recursive: true });
+    symlinkSync('elsewhere/inside', join(folder, 'link'));
+    mkdirSync(out());
+    writeFileSync(join(out(), 'notes.txt'), 'mine');
+    expect(() => writeOutput(`${folder}/link/../dist`, files)).toThrow(OutputError);
+    expect(readdirSync(out())).toEqual(['notes.txt']);
   });
 });
 

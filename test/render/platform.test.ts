@@ -65,7 +65,7 @@ describe('addresses of what runs with the network of its node', () => {
   test('stand instead of Pods where there are no labels', () => {
     expect(network(`${file}dns: {podLabels: {}, addresses: [10.0.0.1/32]}\n`).dns).toMatchObject({ podLabels: {} });
     expect(() => distFiles(read(`${file}dns: {podLabels: {}}\n`))).toThrow(
-      /network.dns.podLabels: found {}, allowed: .*podLabels, addresses or both are needed/,
+      /platform.yaml: dns.podLabels: found {}, allowed: .*podLabels, addresses or both are needed/,
     );
   });
 
@@ -80,6 +80,31 @@ describe('addresses of what runs with the network of its node', () => {
     expect(read(text).controller.apiServer).toEqual({ addresses: ['10.0.0.1/32'], ports: [443, 6443] });
     expect(() => read(text.replace('10.0.0.1/32', '0.0.0.0/0'))).toThrow(
       /controller.apiServer.addresses\[0\]: found "0.0.0.0\/0"/,
+    );
+  });
+
+  test('are refused once, with the key that the author wrote, when several classes inherit them', () => {
+    const other = file.slice(file.indexOf('  codex-standard:')).replace('codex-standard', 'codex-large');
+    const two = `${file}${other.replace('providerKind: codex', '$&\n    resourceClass: large')}`;
+    const refusal = (text: string) => {
+      try {
+        read(text);
+        return '';
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(refusal(`${two}dns: {addresses: [10.0.0.0/16]}\n`)).toMatch(
+      /^platform.yaml: dns.addresses\[0\]: found "10.0.0.0\/16", .*$/,
+    );
+    expect(refusal(two.replace(/^controller:$/m, 'controller:\n  addresses: [10.0.0.0/16]'))).toMatch(
+      /^platform.yaml: controller.addresses\[0\]: found "10.0.0.0\/16", .*$/,
+    );
+    expect(refusal(`${two}    network: {dns: {addresses: [10.0.0.0/16]}}\n`)).toMatch(
+      /^platform.yaml: classes.codex-large.network.dns.addresses\[0\]: found "10.0.0.0\/16", .*$/,
+    );
+    expect(refusal(two.replace('runtime: orka-runtimes', 'runtime: orka-system'))).toMatch(
+      /^platform.yaml: namespaces.runtime: found "orka-system", .*$/,
     );
   });
 
@@ -119,6 +144,13 @@ describe('a selector that no Pod of the Pod network has', () => {
       expect.stringContaining('patches: component: kube-apiserver selects nothing'),
     ]);
   });
+});
+
+test('a resource class that no Task uses is a warning', () => {
+  const large = file.replace('providerKind: codex', '$&\n    resourceClass: large');
+  expect(platformWarnings(read(large))).toEqual([
+    'platform.yaml: classes.codex-standard.resourceClass: no Task of this version uses large, only standard',
+  ]);
 });
 
 describe('a platform is refused, with the file and the field, when', () => {
@@ -216,7 +248,7 @@ describe('a platform is refused, with the file and the field, when', () => {
   test('two classes are for one provider kind and resource class', () => {
     const second = file.slice(file.indexOf('  codex-standard:')).replace('codex-standard', 'codex-again');
     expect(() => read(`${file}${second}`)).toThrow(
-      /classes.codex-standard: found "codex\/standard", allowed: one class for each .*codex-again/,
+      /classes.codex-standard: found "codex\/standard", allowed: one class for each providerKind and resourceClass; codex-again/,
     );
   });
 });
