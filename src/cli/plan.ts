@@ -99,9 +99,11 @@ function unplanned(task: Task): never {
   throw new InputError('input-invalid', { at: nameOf('Task', task), found: 'a plan without a class', allowed: 'a class' });
 }
 
-/** The platform is not needed with --class; then it only adds what it would say today. */
+const usualPlatform = 'platform.yaml';
+
+/** With --class only the usual file may be missing; a platform adds what it would say today. */
 function platformOf({ class: poolClass, platform }: PlanOptions): Platform | undefined {
-  return poolClass === undefined || platform === '-' || existsSync(platform)
+  return poolClass === undefined || platform !== usualPlatform || existsSync(platform)
     ? readPlatform(readInput(platform), inputName(platform))
     : undefined;
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { PlanResult } from '../../src/cli/plan-result.js';
 import { cli } from '../support/cli.js';
 
@@ -206,9 +206,16 @@ describe('the verdict is of the installed controller:', () => {
   });
 
   test('without a platform the switches are taken as on, and a note says so', () => {
-    const result = verdict(smoke, '--platform', join(folder, 'none.yaml'), '--class', 'dist/apply/0002-classes.k8s.yaml');
-    expect(result).toMatchObject({ code: 0, verdict: 'accepted' });
-    expect(result.notes).toContainEqual(expect.stringContaining('switches that no flag names are taken as on'));
+    const poolClass = resolve('dist/apply/0002-classes.k8s.yaml');
+    const { code, stdout } = cli(['plan', '-f', '-', '-o', 'json', '--class', poolClass], { input: smoke, cwd: folder });
+    const { verdict: said, notes } = JSON.parse(stdout) as PlanResult;
+    expect([code, said]).toEqual([0, 'accepted']);
+    expect(notes).toContainEqual(expect.stringContaining('switches that no flag names are taken as on'));
+  });
+
+  test('a platform that is named and missing is an error, also with a class', () => {
+    const { code, stderr } = today(smoke, '--platform', 'typo.yaml', '--class', 'dist/apply/0002-classes.k8s.yaml');
+    expect([code, stderr]).toEqual([2, 'error: typo.yaml: no such file or directory\n']);
   });
 });
 

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { limit } from './pace.js';
 
 export interface CliResult {
   readonly code: number | null;
@@ -16,7 +17,7 @@ export function cli(
 ): CliResult {
   const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args], {
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: limit(60_000),
     env: { ...process.env, NODE_OPTIONS: '', ...options.env },
     ...(options.input === undefined ? {} : { input: options.input }),
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
@@ -30,7 +31,7 @@ export async function cliBeside(
   options: { readonly input?: string; readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<CliResult> {
   const child = spawn(process.execPath, [command, ...args], {
-    timeout: 60_000,
+    timeout: limit(60_000),
     env: { ...process.env, NODE_OPTIONS: '', ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
