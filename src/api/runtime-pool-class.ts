@@ -9,7 +9,7 @@ const port = int32({ minimum: 1, maximum: 65535 });
 const httpUrl = text({ minLength: 1, maxLength: 2048, pattern: patterns.httpUrl.pattern });
 const podLabels = withOptions(selectorLabels, { description: 'Which Pods of the namespace. Empty: none, only the addresses.' });
 const addresses = list(text({ maxLength: 64, pattern: patterns.cidr.pattern }), { maxItems: 16, set: true });
-/** Addresses stand beside the Pods of a selector. */
+/** Addresses add to the Pods of a selector. */
 const addressesOf = (description: string) => ({
   addresses: optional(withOptions(addresses, { description })),
   except: optional(withOptions(addresses, { description: 'Parts of these addresses that stay closed.' })),

@@ -54,7 +54,7 @@ export interface SandboxTemplateProps {
   readonly volumeClaimTemplates?: readonly VolumeClaimTemplate[];
   /** Rules of policy that this template may break, by id, and fields that this version does not know: `field:spec.x`. @default - none */
   readonly allow?: readonly Allowance[];
-  /** Rules of your own, checked beside the others. @default - none */
+  /** Your own rules, checked together with the others. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
   /**
    * A headless Service for each sandbox. Claims then need names of 63 characters at most.

@@ -38,7 +38,7 @@ export interface SandboxWarmPoolProps {
   readonly readinessGracePeriodSeconds?: number;
   /** Fields that this version does not know: `field:spec.x`. @default - none */
   readonly allow?: readonly Allowance[];
-  /** Rules of your own, checked beside the others. @default - none */
+  /** Your own rules, checked together with the others. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
 }
 

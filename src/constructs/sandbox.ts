@@ -37,7 +37,7 @@ export interface SandboxProps {
   readonly operatingMode?: 'Running' | 'Suspended';
   /** Rules of policy that this Sandbox may break, by id, and fields that this version does not know: `field:spec.x`. @default - none */
   readonly allow?: readonly Allowance[];
-  /** Rules of your own, checked beside the others. @default - none */
+  /** Your own rules, checked together with the others. @default - none */
   readonly rules?: readonly Rule<Manifest>[];
 }
 

@@ -261,7 +261,7 @@ function kindsText(gaps: readonly string[]): string {
   return `the CustomResourceDefinitions are of another version, apply those of this one: ${gaps.slice(0, mostGaps).join('; ')}${more}`;
 }
 
-/** A watch that ends is opened again and is no error; one that does not come back is told by `onBroken`. */
+/** A watch that ends is opened again and is no error; one that does not come back is reported to `onBroken`. */
 function watchFailed(log: Log, failures: FailureLog, error: unknown): void {
   if (error instanceof KubeError) log.debug('watch is opened again', { because: error.message });
   else failures.failed('watch', error);

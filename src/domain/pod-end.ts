@@ -79,7 +79,7 @@ export function podEndOf(pod: Manifest, containerId?: string): PodEnd | undefine
   return Number.isNaN(deletedAt) ? undefined : { cause: 'PodDeleted', says: 'its Pod was deleted' };
 }
 
-/** Milliseconds since 1970; NaN = nobody asked for it. */
+/** Milliseconds since 1970; NaN: no request asked for it. */
 function deletionAskedAt({ metadata }: Manifest): number {
   const { deletionTimestamp = '', deletionGracePeriodSeconds = 0 } = metadata;
   return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1_000;

@@ -165,7 +165,7 @@ class EventRecorder {
     });
   }
 
-  /** A series that could not be sent begins again with the next event: nobody could count one that is not there. */
+  /** A series that could not be sent begins again with the next event: a missing one cannot be counted. */
   #queue(series: Series, job: (signal: AbortSignal) => Promise<void>): void {
     const forget = () => {
       if (this.#series.get(series.key) === series) this.#series.delete(series.key);

@@ -75,7 +75,7 @@ export const kubeconfigMembers: Readonly<Record<KubeconfigObject, Readonly<Recor
     apiVersion: limited('text', '`client.authentication.k8s.io/v1` or `…/v1beta1`'),
     command: honoured('text', 'a path with a slash starts at the folder of the kubeconfig'),
     args: honoured('list of texts', ''),
-    env: honoured('list', 'beside the environment of this process'),
+    env: honoured('list', 'added to the environment of this process'),
     installHint: honoured('text', 'part of the error when the command is not found'),
     provideClusterInfo: honoured('flag', 'in KUBERNETES_EXEC_INFO'),
     interactiveMode: limited('text', '`Never` or `IfAvailable`; there is no terminal, so `Always` is refused'),
@@ -125,7 +125,7 @@ const hasType: Readonly<Record<MemberType, (value: Json | undefined) => boolean>
   anything: () => true,
 };
 
-/** The value may be a credential under a wrong name or type: only its type is said. */
+/** The value may be a credential under a wrong name or type: only its type is shown. */
 function describe(value: Json | undefined): string {
   if (Array.isArray(value)) return 'a list';
   return isObject(value) ? 'an object' : `a ${typeof value === 'string' ? 'text' : typeof value}`;

@@ -111,7 +111,7 @@ function userProblem(user: JsonObject): MemberProblem | undefined {
   if (cert !== undefined && key === undefined) return { member: 'client-key', found: undefined, allowed: `the key of ${cert}` };
   const extra = given('as-uid', 'as-groups', 'as-user-extra');
   if (extra !== undefined && given('as') === undefined)
-    return { member: extra, found: user[extra], allowed: 'to stand beside as' };
+    return { member: extra, found: user[extra], allowed: 'only together with as' };
   const unsendable = unsendableText(user);
   if (unsendable !== undefined)
     return { member: unsendable, found: 'a value with control characters', allowed: 'none, not even a line break at its end' };

@@ -23,10 +23,10 @@ export interface ReflectorOptions extends ObjectKind {
   readonly onError: (error: unknown) => void;
   /**
    * The watch failed five times in a row, for this reason; `undefined`: it works again. Told once each.
-   * @default nobody is told
+   * @default no report
    */
   readonly onBroken?: (error: unknown) => void;
-  /** The server does not know the kind, or knows it again. @default nobody is told */
+  /** The server does not know the kind, or knows it again. @default no report */
   readonly onMissing?: (missing: boolean) => void;
   /** Called when the right to list the objects is granted or missing. @default nothing */
   readonly onReadable?: (readable: boolean) => void;
@@ -136,7 +136,7 @@ export function startReflector(client: KubeClient, options: ReflectorOptions): R
 
   function failedAgain(error: unknown, silent: boolean): void {
     report(error);
-    // A right that is missing is told by `onReadable`; a silent watch is only opened again.
+    // A missing right is reported to `onReadable`; a silent watch is only opened again.
     if (isNotGranted(error) || silent || ++errors < brokenAfter || broken) return;
     broken = true;
     guarded(() => options.onBroken?.(error));

@@ -46,7 +46,7 @@ export interface TransportOptions {
   /** Bytes of an answer; more is an error. @default 64 MiB */
   readonly maxAnswer?: number;
   readonly userAgent?: string;
-  /** Told of each answer, and of each request that got none (`undefined`). @default nobody is told */
+  /** Told of each answer, and of each request that got none (`undefined`). @default no report */
   readonly onAnswer?: (method: string, status: number | undefined) => void;
 }
 
@@ -334,7 +334,7 @@ function agentPool(access: ClusterAccess, limits: { readonly timeout: number; re
 const secureAgent = (options: AgentOptions, proxy: string | undefined): HttpsAgent =>
   proxy === undefined ? new HttpsAgent(options) : new TunnelAgent(options, proxy);
 
-/** An address cannot be sent as a server's name (RFC 6066 §3); the certificate is checked for it all the same. */
+/** An address cannot be sent as a server's name (RFC 6066 §3); the certificate is still checked for it. */
 function tlsOptions({ serverName, insecure }: ClusterAccess): AgentOptions {
   return {
     minVersion: 'TLSv1.2',

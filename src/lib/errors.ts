@@ -12,7 +12,7 @@ export interface Finding {
   readonly foundKind?: string;
   /** What may stand there, or what to do instead. */
   readonly allowed?: string;
-  /** What is wrong, where that is no value of a field; or somebody else's words about it, as they are: the API server's. */
+  /** What is wrong, where that is no value of a field; or the unchanged words of another program, such as the API server. */
   readonly says?: string;
   /** Who has to do what, if that is not the author of the object. */
   readonly remedy?: string;

@@ -5,7 +5,7 @@ import { isSystemError, systemWords } from './system-words.js';
 export interface Failure {
   /** For standard error; one line a problem. */
   readonly text: string;
-  /** An error that nobody foresaw. Its text has the stack. */
+  /** An unexpected error. Its text has the stack. */
   readonly defect: boolean;
 }
 

@@ -93,7 +93,7 @@ export function compareOutput(folder: string, files: readonly RenderedFile[]): r
   }
 }
 
-/** `resolve('')` is the working folder, which would be replaced although nobody named it. */
+/** `resolve('')` is the working folder, which would be replaced although it was not named. */
 function refuseEmptyName(folder: string): void {
   if (folder === '')
     throw new OutputError('output-foreign', { at: 'output folder', found: folder, allowed: 'the path of a folder' });

@@ -27,7 +27,7 @@ export interface AgentOptions extends ChildOptions, WantedModel {
   readonly reports: AgentReports;
 }
 
-/** What an agent does beside its prompts. */
+/** What an agent does apart from its prompts. */
 export interface AgentReports {
   /** See {@link AcpHandlers.skipped}. */
   readonly skippedLine: (line: string) => void;

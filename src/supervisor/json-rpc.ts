@@ -15,7 +15,7 @@ type RpcMessage =
 
 /**
  * `undefined` for a line that is no JSON-RPC 2.0 message: a text, a batch, a line of a log. A message with an id and neither method, result
- * nor error is no answer. One with an error is an error, whatever result stands beside it.
+ * nor error is no answer. One with an error is an error, with or without a result.
  */
 export function readMessage(line: string): RpcMessage | undefined {
   const message = parse(line);

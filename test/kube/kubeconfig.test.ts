@@ -287,7 +287,7 @@ describe('refused by name:', () => {
     ['a flag in quotes', { 'insecure-skip-tls-verify': 'true' }, {}, 'insecure-skip-tls-verify: found "a text", allowed: a flag'],
     ['a misspelt member of a cluster', { 'tls-servername': 'x' }, {}, 'did you mean tls-server-name?'],
     ['a misspelt member of a user', {}, { 'as-group': ['x'] }, 'users[0].user.as-group: found "a list"'],
-    ['groups without a user', {}, { 'as-groups': ['x'] }, 'user.as-groups: found ["x"], allowed: to stand beside as'],
+    ['groups without a user', {}, { 'as-groups': ['x'] }, 'user.as-groups: found ["x"], allowed: only together with as'],
     ['a user id without a user', {}, { 'as-uid': 'x' }, 'user.as-uid'],
     ['extra values without a user', {}, { 'as-user-extra': { a: ['b'] } }, 'user.as-user-extra'],
     ['a header in a name', {}, { as: control }, 'user.as: found'],

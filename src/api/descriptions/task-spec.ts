@@ -92,7 +92,7 @@ export const taskSpecDescriptions: Descriptions = {
   'env[].value': 'Value of the variable.',
   'env[].valueFrom': 'Source of the value, as in a Pod.',
   'Task.spec.ai': 'Settings of a Task of type ai. Without effect for agent Tasks.',
-  'Task.spec.webhookURL': 'URL that is told of the end of the Task. Without effect.',
+  'Task.spec.webhookURL': 'URL to notify when the Task ends. Without effect.',
   'Task.spec.schedule': 'Times at which the Task runs, in cron form. Refused: not available.',
   'Task.spec.timeZone': 'Time zone of the schedule. Without effect.',
   'Task.spec.concurrencyPolicy': 'Whether runs of the schedule may overlap. Without effect.',

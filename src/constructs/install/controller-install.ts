@@ -41,7 +41,7 @@ export interface ApiServer {
 export interface ControllerInstallProps extends InstallationSettings {
   readonly image: string;
   readonly replicas: number;
-  /** Closes the ways out of the controller but for these and the sandboxes. @default - they are open */
+  /** Limits the egress of the controller to these addresses and the sandboxes. @default - they are open */
   readonly apiServer?: ApiServer | undefined;
   /** Lets no new Task begin; those that run go on. @default false */
   readonly paused?: boolean | undefined;

@@ -54,7 +54,7 @@ interface ObjectRules {
  * An object of a construct or a manifest has the types and members of its kind. `null` counts as nothing, since the API server drops it; what that
  * opens has rules of its own. Fields of the provider's Pod that Kubernetes does not know are left to `pod/dropped-fields`.
  *
- * @param fields - paths of unknown fields, and of fields with unknown words, that are rendered all the same
+ * @param fields - paths of unknown fields, and of fields with unknown words, that are rendered unchecked
  */
 export function objectRules(fields: readonly string[]): ObjectRules {
   const isNamed = ({ field }: Violation) => fields.some((one) => one === field || one === field.replaceAll(/\[\d+\]/g, '[*]'));

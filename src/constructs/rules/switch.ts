@@ -28,7 +28,7 @@ export const switchableRules = [
 export type SwitchableRule = (typeof switchableRules)[number];
 
 /**
- * A field that this version does not know and that is rendered all the same: `field:spec.x`, spelled as the refusal spells it, or with `[*]` for
+ * A field that this version does not know and renders unchecked: `field:spec.x`, spelled as the refusal spells it, or with `[*]` for
  * any item of a list. What is below it is not checked.
  */
 export type AllowedField = `field:${string}`;

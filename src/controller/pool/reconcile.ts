@@ -144,7 +144,7 @@ export function createPoolReconciler(options: PoolReconcilerOptions): PoolReconc
       const ends = effect.do === 'delete-claim' || effect.do === 'stop-workload';
       const unplanned = ends && (effect.cause !== 'planned' || effect.by !== undefined);
       if (ends && unplanned && isDeleting(memory, effect.claim)) tellEnded(work.o.pool, effect.because);
-      if (effect.do === 'delete-pool') signals.milestone(work.o.pool, 'PoolDeleted', 'nobody wants it any more');
+      if (effect.do === 'delete-pool') signals.milestone(work.o.pool, 'PoolDeleted', 'it has no demand any more');
       if (effect.do === 'remove-finalizer') signals.milestone(work.o.pool, 'PoolEnded', 'nothing is left of it');
       if (effect.do === 'scale-to-zero' && effect.instead) tellRoom(effect.instead);
       if (memory.refused === effect.do) memory.refused = undefined;

@@ -14,14 +14,14 @@ const templateNamespace = (input: AdmissionInput): string =>
   template(input)?.namespace?.trim() ?? input.task.metadata.namespace ?? '';
 
 /**
- * Gate B: can a session run in this workspace? What this version does not run is said first; the switches come last, so that switching
+ * Gate B: can a session run in this workspace? What this version does not run is refused first; the switches come last, so that switching
  * something on never turns up another refusal. Every refusal writes the workspace status. Source: workload.md §8.3, dispatch.md §2.4.
  */
 export const workspaceRules: readonly AdmissionRule[] = [
   taskRule('task-uid', 'metadata.uid', 'the UID of a stored Task: the binding is made of it', ({ task }) =>
     isBlank(task.metadata.uid),
   ),
-  // First what no other setting would help, so that nobody corrects the rest in vain.
+  // First what no other setting can fix, so that no other correction is in vain.
   taskRule(
     'session-reuse',
     `${at}.reusePolicy`,
