@@ -35,6 +35,7 @@ import { createPoolReconciler } from './pool/reconcile.js';
 import { PodEnds } from './pod-ends.js';
 import { Pauses } from './pauses.js';
 import { startProbes } from './probes.js';
+import { UnservedTasks } from './unserved-tasks.js';
 import { watchServedFields } from './served-fields.js';
 import type { ServedFields } from './served-fields.js';
 import type { ControllerSettings } from './settings.js';
@@ -99,6 +100,7 @@ export async function runController(
   const metrics = createMetrics();
   startSeries(metrics, settings);
   let leading: Leading | undefined;
+  let unserved: UnservedTasks | undefined;
   const rights = rightsOf(log, metrics, (right, missing) => {
     if (missing) leading?.lacks(right);
     else leading?.lookAtAll();
@@ -212,9 +214,17 @@ export async function runController(
       onStep,
     });
     for (const right of rights.list()) leading.lacks(right);
+    // A right that is missing for these messages costs nothing else, so it is not noted.
+    unserved = new UnservedTasks(whileLeading(createClient(transport), leadership.holds), {
+      served: settings.taskNamespaces,
+      controllerNamespace: settings.controllerNamespace,
+      manager: statusManager,
+      onError,
+    });
     await over;
   }
   metrics.leading(controllerName, false);
+  await unserved?.stop();
   await leading?.stop();
   leading = undefined;
   await election.release();

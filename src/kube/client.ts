@@ -27,7 +27,7 @@ export type CallOptions = Pick<KubeRequest, 'timeout' | 'signal' | 'urgent'>;
 /** Objects of any kind over a {@link Transport}; what every verb needs. */
 export interface KubeClient extends Pick<Transport, 'request' | 'stream'> {
   /**
-   * Path of an object, or of its collection without a name. Asks the server once for each group and version; a kind that it does not know
+   * Path of an object, or of its collection without a name; a collection in namespace `''` is that of all namespaces. Asks the server once for each group and version; a kind that it does not know
    * throws `kind-missing` and is asked for again next time.
    */
   readonly pathOf: (
@@ -61,7 +61,9 @@ export function createClient(transport: Transport, namespace = 'default'): KubeC
     stream: transport.stream,
     pathOf: async (object, options = {}) => {
       const { plural, namespaced } = await infoOf(object, options);
-      const place = namespaced ? `/namespaces/${encodeURIComponent(object.namespace ?? namespace)}` : '';
+      const inside = object.namespace ?? namespace;
+      const everywhere = inside === '' && object.name === undefined;
+      const place = namespaced && !everywhere ? `/namespaces/${encodeURIComponent(inside)}` : '';
       return `${rootOf(object.apiVersion)}${place}/${plural}${object.name === undefined ? '' : `/${encodeURIComponent(object.name)}`}`;
     },
   };

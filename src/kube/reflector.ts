@@ -13,7 +13,7 @@ import { createStore, isNewer, keyOf } from './store.js';
 import type { ChangeHandler, Store } from './store.js';
 
 export interface ReflectorOptions extends ObjectKind {
-  /** Of a kind that has namespaces. */
+  /** Of a kind that has namespaces; `''` for all namespaces. @default that of the client */
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
