@@ -153,7 +153,7 @@ describe('a kubeconfig', () => {
     [
       'server',
       { clusters: [{ name: 'c', cluster: { server: 'api.example' } }] },
-      'clusters[0].cluster.server: found "api.example"',
+      'clusters[0].cluster.server: found "a text that is no URL"',
     ],
   ])('whose %s leads nowhere is refused', async (_, change, says) => {
     const error = await refusal(() => access({ token: 't' }, {}, change));
