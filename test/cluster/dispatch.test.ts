@@ -112,7 +112,7 @@ describe('a workspace that is only to be read, in which the agent writes a file'
   test('fails its Task, which says what was changed', () => {
     expect(task.status).toMatchObject({
       phase: 'Failed',
-      message: expect.stringContaining('1 files'),
+      message: expect.stringContaining('1 file '),
       execution: { state: 'Succeeded', outcome: 'Succeeded' },
       delivery: { state: 'ReadOnlyWorkspaceModified', outcome: 'ReadOnlyWorkspaceModified' },
     });
