@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Manifest, RuntimePoolClassSpec, Task } from '../../src/api/index.js';
 import { finalizers } from '../../src/domain/labels.js';
 import { approve } from '../../src/render/approve.js';
-import { eventually, kubectl } from './support/cluster.js';
+import { applyAll, cleanUp, eventually, kubectl, namespace as namespaceOf } from './support/cluster.js';
 import { explained, stopwatch } from './support/evidence.js';
-import { applyObjects, example, isOver, plainTaskLike, taskOver } from './support/first-task.js';
+import { applyObjects, example, isOver, plainTaskLike, readTask, taskOver } from './support/first-task.js';
 import { startHistory } from './support/history.js';
 import type { History } from './support/history.js';
 import { installed } from './support/installed.js';
@@ -245,3 +245,23 @@ function changedClass(): Manifest {
   const { compiled } = approve({ name: poolClass.metadata.name, spec: changed, alsoApprove: [] });
   return { ...poolClass, spec: compiled.spec };
 }
+
+test('a Task of a namespace that is not served says so after a minute, and has no phase', async () => {
+  const place = 'orka-test-unserved';
+  await explained(product, async () => {
+    try {
+      await applyAll([namespaceOf(place)]);
+      const task = asking('unserved', 1);
+      await applyObjects(kubectl, [{ ...task, metadata: { ...task.metadata, namespace: place } }]);
+      const status = await eventually('a message', async () => {
+        const read = (await readTask(kubectl, { name: 'unserved', namespace: place }))?.status;
+        return read?.message === undefined ? undefined : read;
+      });
+      expect(status).toEqual({
+        message: expect.stringContaining(`does not serve namespace ${place}; the operator of the platform adds it`),
+      });
+    } finally {
+      await cleanUp([{ apiVersion: 'v1', kind: 'Namespace', name: place }]);
+    }
+  });
+}, 300_000);
