@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Task } from '../../src/api/index.js';
 import { eventually, kubectl } from './support/cluster.js';
-import { explained } from './support/evidence.js';
+import { explained, stopwatch } from './support/evidence.js';
 import { during, quota } from './support/faults.js';
 import { applyObjects, example, poolServing, readPool, readTask, taskLike, taskOver } from './support/first-task.js';
 import { installed } from './support/installed.js';
@@ -31,8 +31,9 @@ const useMemory = `
 `;
 
 const begin = (name: string, prompt: string) => applyObjects(kubectl, [example.agent, taskLike(name, { prompt })]);
-const saying = (name: string, what: RegExp): Promise<Task> =>
-  eventually(
+async function saying(name: string, what: RegExp): Promise<Task> {
+  const after = stopwatch(name);
+  const said = await eventually(
     `Task ${name} that says ${what.source}`,
     async () => {
       const task = await readTask(kubectl, { name, namespace });
@@ -40,6 +41,9 @@ const saying = (name: string, what: RegExp): Promise<Task> =>
     },
     60,
   );
+  after('says why');
+  return said;
+}
 
 test('a sandbox that runs out of memory is named with its limit, on Task, pool, event and metric', async () => {
   await explained(product, async () => {
