@@ -55,7 +55,7 @@ export interface SignalAnswer {
 }
 
 /** Milliseconds. A session that makes files for minutes is removed for minutes: who gives up ends all sessions of the instance. */
-const [scanWithin, removeWithin, signalWithin] = [15_000, 600_000, 2_000];
+const [scanWithin, removeWithin] = [15_000, 600_000];
 /** Bytes of an answer. */
 const longestAnswer = 4096;
 const program = new URL('./walker.js', import.meta.url).pathname;
@@ -90,11 +90,13 @@ export async function removeAs(
 
 /**
  * Sends a signal to all processes of a user at once. Scans of /proc alone miss what forks and ends faster than they read. `true` = it was sent;
- * a session may end the child that sends it.
+ * a session may end or stop the child that sends it.
+ *
+ * @param within milliseconds
  */
-export async function signalUser(uid: number, signal: SignalOrder['signal'], within = signalWithin): Promise<boolean> {
+export async function signalUser(uid: number, signal: SignalOrder['signal'], within: number): Promise<boolean> {
   try {
-    decodeAnswer(signalAnswer, await run({ uid, gid: uid }, { signal }, Math.min(within, signalWithin)));
+    decodeAnswer(signalAnswer, await run({ uid, gid: uid }, { signal }, within));
     return true;
   } catch {
     return false;

@@ -102,11 +102,14 @@ function planned({ task, agent, flags }: Row): Pick<PlanResult, 'verdict' | 'sta
   let text = '';
   const write = process.stdout.write.bind(process.stdout);
   const code = process.exitCode;
+  const cwd = process.cwd();
+  // A folder without a platform.yaml.
+  process.chdir(folder);
   process.stdout.write = (chunk: string) => (text += chunk) !== '';
   try {
     plan({
       filename: [file],
-      platform: path.join(folder, 'none.yaml'),
+      platform: 'platform.yaml',
       class: path.join(folder, 'class.json'),
       output: 'json',
       agentSandboxEnabled: String(flags.agentSandboxEnabled),
@@ -119,6 +122,7 @@ function planned({ task, agent, flags }: Row): Pick<PlanResult, 'verdict' | 'sta
     if (!(error instanceof InputError)) throw error;
     return 'unreadable';
   } finally {
+    process.chdir(cwd);
     process.stdout.write = write;
     process.exitCode = code;
   }
