@@ -41,16 +41,19 @@ interface ContainerStatus {
   readonly lastState?: { readonly terminated?: Terminated };
 }
 
+/** A condition in the status of a Pod. */
+export interface PodCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
 interface PodStatus {
   readonly phase?: string;
   readonly reason?: string;
   readonly message?: string;
-  readonly conditions?: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly reason?: string;
-    readonly message?: string;
-  }[];
+  readonly conditions?: readonly PodCondition[];
   readonly initContainerStatuses?: readonly ContainerStatus[];
   readonly containerStatuses?: readonly ContainerStatus[];
 }

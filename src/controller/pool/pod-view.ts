@@ -1,5 +1,6 @@
 import type { Manifest } from '../../api/index.js';
 import { deployedIdentity, supervisorContainer } from '../../domain/deployed.js';
+import type { PodCondition } from '../../domain/pod-end.js';
 import { isObject } from '../../lib/json.js';
 import { nodeOf } from '../world.js';
 import type { PodView } from './observation.js';
@@ -14,12 +15,7 @@ interface PodStatus {
   readonly phase?: string;
   /** Of a dual-stack Pod its first address: the family that the cluster prefers. All of them lead to the same attested Pod. */
   readonly podIP?: string;
-  readonly conditions?: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly reason?: string;
-    readonly message?: string;
-  }[];
+  readonly conditions?: readonly PodCondition[];
   readonly initContainerStatuses?: readonly ContainerStatus[];
   readonly containerStatuses?: readonly ContainerStatus[];
 }
