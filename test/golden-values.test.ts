@@ -7,6 +7,7 @@ import { childName } from '../src/domain/names.js';
 import { canonicalJson } from '../src/lib/canonical-json.js';
 import { compile } from '../src/render/compile.js';
 import { poolClass } from './support/objects.js';
+import { readVectors } from './support/vectors.js';
 
 const page = readFileSync('ARCHITECTURE.md', 'utf8').split('## Golden values\n')[1] ?? '';
 /** What stands in backticks in the section about golden values. */
@@ -31,6 +32,7 @@ describe('ARCHITECTURE.md lists', () => {
     ['test/render/runtime-pool.test.ts', 2],
     ['test/supervisor/bootstrap.test.ts', 3],
     ['test/harness/capability.test.ts', 1],
+    ['test/domain/repository/repository.test.ts', 1],
   ])('every deviation of %s', (file, count) => {
     const names = deviationsOf(file);
     expect(names.length).toBeGreaterThanOrEqual(count);
@@ -41,6 +43,46 @@ describe('ARCHITECTURE.md lists', () => {
     expect(deviationsOf('test/domain/attestation.test.ts')).toHaveLength(9);
     expect(page).toContain('the nine vectors that `test/domain/attestation.test.ts` lists');
   });
+});
+
+/** Sections of repository.json that no test reads, each with the reason. */
+const unread: Readonly<Record<string, string>> = {
+  preflight: 'source: rules of admission',
+  expectedRemote: 'write: the commit that the target branch must hold',
+  gitconfig: 'our credential travels in a header, and no file holds it',
+  pullRequestBody: 'write: pull requests',
+  workspaceArchive: 'source: the archive of a commit',
+  symlinkTarget: 'source: links in an archive',
+  symlinkGraph: 'source: links in an archive',
+  delta: 'source: the delta against a baseline',
+  publicationPath: 'write: paths that may be published',
+  allowedPaths: 'write: change policies',
+  controlPaths: 'write: change policies',
+  secretLike: 'write: change policies',
+  publicationIds: 'write: publications',
+  branchClaim: 'write: claims of branches',
+  externalEffect: 'source: identities of effects',
+  recordDigests: 'write: records of publications',
+  publicationStates: 'write: publications',
+  prepareRequest: 'write: the request of a publication',
+  publisherOperations: 'write: requests of a publication',
+  commit: 'write: commits',
+  publisherCapability: 'source: capabilities of the publisher',
+  publisherCapabilityVerification: 'source: capabilities of the publisher',
+  artifactOperation: 'source: artifacts of the publisher',
+  artifactCapability: 'source: capabilities of artifacts',
+  artifactCapabilityVerification: 'source: capabilities of artifacts',
+  egressProxyEnvironment: 'git reaches a forge through a proxy of our own',
+};
+
+test('each section of repository.json is read by a test, or is listed with the reason why not', () => {
+  const readers = readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts') && name !== 'golden-values.test.ts')
+    .map((name) => readFileSync(`test/${name}`, 'utf8'))
+    .filter((text) => text.includes("'repository')"));
+  const { sections } = readVectors<{ sections: Record<string, unknown> }>('repository');
+  const silent = Object.keys(sections).filter((name) => !readers.some((text) => new RegExp(`\\b${name}\\b`).test(text)));
+  expect(silent.sort()).toEqual(Object.keys(unread).sort());
 });
 
 describe('deviations without a vector are real:', () => {
