@@ -130,6 +130,23 @@ export const RuntimePoolClassSpecSchema = object(
         },
         { rules: [somewhere] },
       ),
+      artifacts: optional(
+        object(
+          {
+            namespace: dnsLabel,
+            podLabels,
+            url: withOptions(httpUrl, { description: 'URL of the Service that hands out archives of repositories.' }),
+            port: withOptions(port, {
+              description: 'Port of its Pods, which network policy sees; not that of the Service.',
+            }),
+            ...addressesOf('Addresses of a publisher that runs with the network of its nodes.'),
+          },
+          {
+            description: 'Where a sandbox downloads its repository. Absent: no Task of this class has a repository.',
+            rules: [somewhere],
+          },
+        ),
+      ),
     }),
     workspace: object({ maxArtifactBytes: int64({ minimum: 1 }) }),
     disruptionBudget: flag(),

@@ -49,6 +49,7 @@ const placed = [
   'dnsEgressName',
   'providerProxyEgressName',
   'controllerEgressName',
+  'artifactEgressName',
   'pdbName',
 ];
 

@@ -19,8 +19,8 @@ export interface PoolIsolationProps {
 }
 
 /**
- * What stands around a pool before anything of it runs: its Service, five NetworkPolicies that close everything but four
- * paths, and a disruption budget. Source: workload.md §3.6.
+ * What stands around a pool before anything of it runs: its Service, NetworkPolicies that close everything but four
+ * paths, or five where the class has artifacts, and a disruption budget. Source: workload.md §3.6.
  */
 export class PoolIsolation extends Construct {
   /** In the order in which they are applied. */
@@ -67,6 +67,9 @@ export class PoolIsolation extends Construct {
       egress(facts.dnsEgressName, 'dns-egress', network.dns, [{ protocol: 'UDP', port: 53 }, tcp(53)]),
       egress(facts.providerProxyEgressName, 'provider-proxy-egress', providerProxy, [tcp(providerProxy.podPort)]),
       egress(facts.controllerEgressName, 'controller-egress', controller, [tcp(network.controller.apiPort)]),
+      ...(network.artifacts
+        ? [egress(facts.artifactEgressName, 'artifact-egress', network.artifacts, [tcp(network.artifacts.port)])]
+        : []),
       ...(poolClass.disruptionBudget
         ? [
             new Resource(this, 'pdb', {

@@ -106,12 +106,16 @@ function secretVolumes(facts: Facts) {
   ];
 }
 
+const withoutSlash = (url: string): string => url.trim().replace(/\/+$/, '');
+
 /** The environment in its contractual order. Only opencode knows model limits, which is settled by the class. */
 function environment(
   { runtime, providerKind, providerProxy, network, workspace, resourceClass }: RuntimePoolClassSpec,
   facts: Facts,
 ): V1EnvVar[] {
-  const apiUrl = network.controller.apiUrl.trim().replace(/\/+$/, '');
+  const apiUrl = withoutSlash(network.controller.apiUrl);
+  // Without a publisher the variable has the value of the contract, and no policy opens it.
+  const artifactUrl = network.artifacts ? withoutSlash(network.artifacts.url) : apiUrl;
   const value = (name: string, text: string): V1EnvVar => ({ name, value: text });
   const fromPod = (name: string, fieldPath: string): V1EnvVar => ({
     name,
@@ -151,7 +155,7 @@ function environment(
           value('ORKA_ACP_PROVIDER_TOKEN_FILE', `${providerFolder}/token`),
         ]),
     value('ORKA_ACP_PROVIDER_TOKEN_GENERATION', facts.tokenGeneration),
-    value('ORKA_ACP_ARTIFACT_API_URL', apiUrl),
+    value('ORKA_ACP_ARTIFACT_API_URL', artifactUrl),
     value('ORKA_ACP_WORKSPACE_MAX_ARTIFACT_BYTES', String(workspace.maxArtifactBytes)),
     value('ORKA_ACP_MCP_BROKER_URL', apiUrl),
     value('ORKA_ACP_TRUST_NAMESPACE', facts.trustNamespace),

@@ -1,5 +1,5 @@
 import type { RuntimePool, RuntimeProfileSpec } from '../api/index.js';
-import { authSecretSuffix, baseName, childName, poolKey, providerSecretSuffix, workspaceNames } from './names.js';
+import { artifactEgressName, authSecretSuffix, baseName, childName, poolKey, providerSecretSuffix, workspaceNames } from './names.js';
 
 /**
  * What a rendered pool knows of the live world: a closed, flat record. Constructs place a fact as a whole leaf and never branch on
@@ -32,6 +32,7 @@ const sharedFactNames = [
   'dnsEgressName',
   'providerProxyEgressName',
   'controllerEgressName',
+  'artifactEgressName',
   'pdbName',
   'authSecretName',
   'providerSecretName',
@@ -132,6 +133,7 @@ export function resolveFacts(pool: PoolIdentity, instance: InstanceFacts, secret
     dnsEgressName: childName(base, 'dns-egress'),
     providerProxyEgressName: childName(base, 'provider-proxy-egress'),
     controllerEgressName: childName(base, 'controller-egress'),
+    artifactEgressName: artifactEgressName(base),
     pdbName: childName(base, 'pdb'),
   };
   if ('replicas' in secret) {

@@ -52,6 +52,11 @@ export function policyNames(base: string): readonly string[] {
   return policySuffixes.map((suffix) => childName(base, suffix));
 }
 
+/** Name of the policy that opens the downloads of repositories. Only pools of a class with `network.artifacts` have it. */
+export function artifactEgressName(base: string): string {
+  return childName(base, 'artifact-egress');
+}
+
 /** Suffix of a pool's auth Secret. Plain pools have none of the random characters; their names are deterministic. */
 export function authSecretSuffix(epoch: number, random?: string): string {
   return `auth-e${epoch}${random === undefined ? '' : `-${random}`}`;

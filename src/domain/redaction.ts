@@ -1,6 +1,6 @@
 /** Names of what a pool is made of end like this; see `domain/names.ts`. A long end leaves little of the name of the pool. */
 const endings =
-  'sandbox-(?:claim|pool|template)|deny-all|control-in|dns-egress|provider-proxy-egress|controller-egress|pdb|(?:auth|provider)-e\\d[0-9a-z-]*';
+  'sandbox-(?:claim|pool|template)|deny-all|control-in|dns-egress|provider-proxy-egress|controller-egress|artifact-egress|pdb|(?:auth|provider)-e\\d[0-9a-z-]*';
 /** Service, Deployment and the start of every other name: the name of the pool and ten digits. The pool itself is the user's to see. */
 const base = '(?:ws-)?[a-z]+-[0-9a-f]{16}-[0-9a-f]{10}(?:-[0-9a-z.-]*[0-9a-z])?';
 const internalName = new RegExp(`\\b(?:acp-${base}|[a-z0-9][a-z0-9.-]*-(?:${endings}))\\b`, 'g');

@@ -286,7 +286,7 @@ export const celRows: readonly CelRow[] = [
     field: 'spec.execution.workspace',
   },
   // design: classes
-  ...['spec.network.dns', 'spec.providerProxy'].map((path) => ({
+  ...['spec.network.artifacts', 'spec.network.dns', 'spec.providerProxy'].map((path) => ({
     says: 'podLabels, addresses or both are needed',
     kind: runtimePoolClassKind,
     accepted: edited(edited(fullClass, `${path}.podLabels`, {}), `${path}.addresses`, ['169.254.20.10/32']),

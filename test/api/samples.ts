@@ -255,6 +255,12 @@ export const fullClass: RuntimePoolClass = {
       runtimeNamespace: 'orka-runtimes',
       controller: { namespace: 'orka-system', apiUrl: 'http://orka-api.orka-system.svc:8080', apiPort: 8080 },
       dns: { namespace: 'kube-system', podLabels: { 'k8s-app': 'kube-dns' } },
+      artifacts: {
+        namespace: 'orka-publisher',
+        podLabels: { 'orka.ai/network-role': 'workspace-publisher' },
+        url: 'http://orka-publisher.orka-publisher.svc:8080',
+        port: 8080,
+      },
     },
     workspace: { maxArtifactBytes: 104857600 },
     disruptionBudget: true,

@@ -11,7 +11,7 @@ const children = [
   session,
   `${shared}-6d5f7c9b8-x2x4z`,
   ...Object.values(workspaceNames(base)),
-  ...['deny-all', 'control-in', 'dns-egress', 'provider-proxy-egress', 'controller-egress', 'pdb'].map((end) =>
+  ...['deny-all', 'control-in', 'dns-egress', 'provider-proxy-egress', 'controller-egress', 'artifact-egress', 'pdb'].map((end) =>
     childName(base, end),
   ),
   childName(base, `auth-e7-${'a'.repeat(24)}`),

@@ -159,6 +159,88 @@ describe('a compiled class', () => {
   });
 });
 
+describe('a class with artifacts', () => {
+  const artifacts = {
+    namespace: 'orka-publisher',
+    podLabels: { 'orka.ai/network-role': 'workspace-publisher' },
+    url: 'http://orka-publisher.orka-publisher.svc:8080/',
+    port: 8080,
+  };
+  const network = { ...poolClass().network, artifacts };
+  const objects = (spec: RuntimePoolClassSpec, family: 'workspace' | 'plain') =>
+    objectsOf(compile(spec)[family]).map(({ manifest }) => manifest);
+  const named = (manifests: readonly Manifest[]) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  const extra = `NetworkPolicy ${placeholder('artifactEgressName')}`;
+
+  test.each(['workspace', 'plain'] as const)('has one more policy in a %s pool, before the budget and the workload', (family) => {
+    const without = named(objects(poolClass(), family));
+    const found = named(objects(poolClass({ network }), family));
+    expect(found.filter((name) => name !== extra)).toEqual(without);
+    expect(found.indexOf(extra)).toBe(found.indexOf(`NetworkPolicy ${placeholder('controllerEgressName')}`) + 1);
+  });
+
+  test('opens the port of the publisher, and nothing else, to its sandboxes', () => {
+    const policy = objects(poolClass({ network }), 'workspace').find(
+      ({ metadata }) => metadata.name === placeholder('artifactEgressName'),
+    );
+    expect(policy?.['spec']).toEqual({
+      podSelector: { matchLabels: { 'orka.ai/runtime-pool-key': placeholder('poolKey') } },
+      policyTypes: ['Egress'],
+      egress: [
+        {
+          to: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'orka-publisher' } },
+              podSelector: { matchLabels: { 'orka.ai/network-role': 'workspace-publisher' } },
+            },
+          ],
+          ports: [{ protocol: 'TCP', port: 8080 }],
+        },
+      ],
+    });
+  });
+
+  test('tells its supervisors where to download, and other classes name the controller as before', () => {
+    const url = (spec: RuntimePoolClassSpec) =>
+      /"ORKA_ACP_ARTIFACT_API_URL","value":"([^"]*)"/.exec(JSON.stringify(objects(spec, 'workspace')))?.[1];
+    expect(url(poolClass({ network }))).toBe('http://orka-publisher.orka-publisher.svc:8080');
+    expect(url(poolClass())).toBe('http://orka-api.orka-system.svc:8080');
+  });
+
+  test('has a digest of its own; that of a class without artifacts is the one of earlier versions', () => {
+    expect(classDigest(compile(poolClass()))).toBe('sha256:0e439084174f8696f6b7edfe3dc0dc143c08850e240ffcf10ac652ad43427854');
+    expect(classDigest(compile(poolClass({ network })))).not.toBe(classDigest(compile(poolClass())));
+  });
+
+  test.each([
+    ['url', { ...artifacts, url: 'http://orka-publisher.other.svc:8080' }, 'orka-publisher'],
+    ['podLabels', { ...artifacts, podLabels: {} }, 'podLabels, addresses or both'],
+    ['podLabels', { ...artifacts, podLabels: { 'a b': 'c' } }, ''],
+    ['addresses', { ...artifacts, addresses: ['169.254.169.254/32'] }, 'metadata service'],
+    ['', { ...artifacts, namespace: 'orka-runtimes', url: 'http://orka-publisher.orka-runtimes.svc:8080' }, 'of its own'],
+  ])('is refused for a bad %s', (member, bad, allowed) => {
+    expect(() => compile(poolClass({ network: { ...network, artifacts: bad as unknown as typeof artifacts } }))).toThrow(
+      new RegExp(`spec.network.${member === '' ? 'runtimeNamespace' : `artifacts.${member}`}.*${allowed}`),
+    );
+  });
+
+  test('may add peers to the sixth policy by a patch, and no range of addresses', () => {
+    const patched = (value: Json) =>
+      poolClass({
+        network,
+        patches: [
+          {
+            target: { kind: 'NetworkPolicy', suffix: 'artifact-egress' },
+            operations: [{ op: 'add', path: '/spec/egress/0/to/-', value }],
+          },
+        ],
+      });
+    expect(() => compile(patched({ ipBlock: { cidr: '10.0.0.0/8' } }))).toThrow(/no ipBlock/);
+    const pods = { namespaceSelector: { matchLabels: { a: 'b' } }, podSelector: { matchLabels: { c: 'd' } } };
+    expect(() => compile(patched(pods))).not.toThrow();
+  });
+});
+
 describe('the revision of a template', () => {
   const revision = (facts: WorkspaceFacts, spec = poolClass()) => {
     const compiled = compile(spec);

@@ -35,6 +35,7 @@ export const runtimePoolClassDescriptions: Descriptions = {
   'controller.apiPort': 'TCP port of the Pods of the controller.',
   'network.dns': "The cluster's DNS, as sandboxes reach it.",
   'dns.namespace': 'Namespace of the DNS.',
+  'artifacts.namespace': 'Namespace of the publisher.',
   'dns.podLabels': 'Labels of the Pods of the DNS.',
   'RuntimePoolClass.spec.workspace': 'Limits of workspaces.',
   'workspace.maxArtifactBytes': 'Bytes that the changes of one prompt may have.',

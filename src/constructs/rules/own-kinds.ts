@@ -128,7 +128,8 @@ export const classRules: readonly ListingRule<RuntimePoolClassSpec>[] = [
     check: ({ pod, providerProxy, network }) =>
       badLabel(pod.placement.nodeSelector, 'spec.pod.placement.nodeSelector') ??
       badLabel(providerProxy.podLabels, 'spec.providerProxy.podLabels') ??
-      badLabel(network.dns.podLabels, 'spec.network.dns.podLabels'),
+      badLabel(network.dns.podLabels, 'spec.network.dns.podLabels') ??
+      (network.artifacts && badLabel(network.artifacts.podLabels, 'spec.network.artifacts.podLabels')),
   },
   {
     id: 'class/addresses',
@@ -138,7 +139,8 @@ export const classRules: readonly ListingRule<RuntimePoolClassSpec>[] = [
     check: ({ providerProxy, network }) =>
       badAddress(network.dns, 'spec.network.dns', 'dns') ??
       badAddress(network.controller, 'spec.network.controller', 'service') ??
-      badAddress(providerProxy, 'spec.providerProxy', 'service'),
+      badAddress(providerProxy, 'spec.providerProxy', 'service') ??
+      badAddress(network.artifacts ?? {}, 'spec.network.artifacts', 'service'),
   },
   {
     id: 'class/proxy-url',
@@ -155,12 +157,20 @@ export const classRules: readonly ListingRule<RuntimePoolClassSpec>[] = [
     check: ({ network: { controller } }) => serviceUrl('spec.network.controller.apiUrl', controller.apiUrl, controller.namespace),
   },
   {
+    id: 'class/artifact-url',
+    kind: 'policy',
+    because: 'the supervisor downloads from this URL, through a policy that opens its namespace only',
+    source: 'repository.md §4.1',
+    check: ({ network: { artifacts } }) =>
+      artifacts && serviceUrl('spec.network.artifacts.url', artifacts.url, artifacts.namespace),
+  },
+  {
     id: 'class/runtime-namespace',
     kind: 'policy',
-    because: 'sandboxes next to the controller or the proxy would share what is meant for them',
+    because: 'sandboxes next to the controller, the proxy or the publisher would share what is meant for them',
     source: 'workload.md §3.1',
     check: ({ network, providerProxy }) =>
-      [network.controller.namespace, providerProxy.namespace].includes(network.runtimeNamespace)
+      [network.controller.namespace, providerProxy.namespace, network.artifacts?.namespace].includes(network.runtimeNamespace)
         ? { field: 'spec.network.runtimeNamespace', found: network.runtimeNamespace, allowed: 'a namespace of its own' }
         : undefined,
   },
