@@ -51,6 +51,14 @@ export const patterns = {
     says: 'a commit (40 or 64 lower-case hex digits), or "" for no such branch',
   },
   secretKey: { pattern: '^[-._a-zA-Z0-9]+$', says: 'a key of a Secret: letters, digits, "-", "_" and "."' },
+  effectId: {
+    pattern: '^external-effect:sha256:[a-f0-9]{64}$',
+    says: 'the identity of a recorded call: "external-effect:sha256:" and 64 lower-case hex digits',
+  },
+  errorCode: {
+    pattern: '^[a-z][a-z0-9_-]*$',
+    says: 'a code such as source_ref_absent: a lower-case letter, then lower-case letters, digits, "_" and "-"',
+  },
   tokenGeneration: { pattern: '^[a-f0-9]{16}$', says: '16 lower-case hex digits' },
   httpUrl: {
     pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',

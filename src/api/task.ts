@@ -48,7 +48,8 @@ const WorkspaceConfigSchema = object(
   {
     intent: optional(
       choice(workspaceIntents, {
-        description: 'What the work may do with the repository; write is not available yet. Absent: read.',
+        description:
+          'What becomes of changes in the repository; write, which publishes them, is not available yet. Absent: read.',
       }),
     ),
     gitRepo: optional(text({ maxLength: 2048 })),
@@ -290,6 +291,60 @@ const TokenUsageSchema = object(
 /** Tokens that a prompt used, as the agent reported them. */
 export type TokenUsage = Static<typeof TokenUsageSchema>;
 
+const commit = optional(text({ pattern: patterns.commit.pattern }));
+
+/** Calls of the publisher that a Task records. */
+export const effectKinds = ['workspace.resolve', 'workspace.prepare'] as const;
+/** One of {@link effectKinds}. */
+export type EffectKind = (typeof effectKinds)[number];
+
+/** States of a recorded call, in the order in which it passes them; the last three are final. */
+export const effectStates = ['Pending', 'InFlight', 'Succeeded', 'Failed', 'OutcomeUnknown'] as const;
+/** One of {@link effectStates}. */
+export type EffectState = (typeof effectStates)[number];
+
+const errorCode = text({ maxLength: 63, pattern: patterns.errorCode.pattern });
+const count = int64({ minimum: 0 });
+
+/** Members of all kinds of calls; each kind has its own. Source: repository.md §2.2, §3.1. */
+const EffectResponseSchema = object({
+  repositoryID: longIdentifier,
+  sourceRef: optional(text({ maxLength: 1024 })),
+  baselineOID: commit,
+  treeOID: commit,
+  manifestDigest: sha256,
+  entryCount: optional(count),
+  expandedBytes: optional(count),
+  artifact: optional(
+    object({
+      artifactID: text({ minLength: 1, maxLength: 512 }),
+      digest,
+      sizeBytes: count,
+      mediaType: text({ minLength: 1, maxLength: 255 }),
+    }),
+  ),
+  notes: optional(
+    list(object({ code: errorCode, count, path: optional(text({ maxLength: 1024 })) }), {
+      maxItems: 16,
+      description: 'What a person should know about the repository, such as files that Git LFS keeps elsewhere.',
+    }),
+  ),
+});
+
+const EffectSchema = object({
+  id: text({ pattern: patterns.effectId.pattern }),
+  kind: choice(effectKinds),
+  operationID: text({ minLength: 1, maxLength: 253 }),
+  requestDigest: digest,
+  state: choice(effectStates),
+  controllerEpoch: optional(int64({ minimum: 0 })),
+  attempts: int32({ minimum: 0 }),
+  startedAt: optional(timestamp()),
+  responseDigest: sha256,
+  response: optional(EffectResponseSchema),
+  code: optional(errorCode),
+});
+
 const TaskExecutionStatusSchema = object(
   {
     state: optional(choice(executionStates)),
@@ -327,6 +382,13 @@ const TaskExecutionStatusSchema = object(
     publicationReadCredentialResourceVersion: identifier,
     publicationCredentialResourceVersion: identifier,
     forgeCredentialResourceVersion: identifier,
+    effects: optional(
+      list(EffectSchema, {
+        keys: ['id'],
+        maxItems: 16,
+        description: 'Calls of the publisher. A record is stored before its call leaves, and its response before it is used.',
+      }),
+    ),
     usage: optional(TokenUsageSchema),
     message,
     lastTransitionTime: optional(timestamp()),
@@ -369,7 +431,6 @@ export const deliveryStates = [
 /** One of {@link deliveryStates}. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
-const commit = optional(text({ pattern: patterns.commit.pattern }));
 const branch = optional(text({ maxLength: 255 }));
 
 const TaskDeliveryStatusSchema = object({
@@ -572,6 +633,8 @@ export type WorkspaceConfig = Static<typeof WorkspaceConfigSchema>;
 export type TaskSpec = Static<typeof TaskSpecSchema>;
 /** `status.execution`. */
 export type TaskExecutionStatus = Static<typeof TaskExecutionStatusSchema>;
+/** A record of a call of the publisher: an item of `status.execution.effects`. */
+export type TaskEffect = Static<typeof EffectSchema>;
 /** `status.delivery`. */
 export type TaskDeliveryStatus = Static<typeof TaskDeliveryStatusSchema>;
 /** `status.executionWorkspace`. */

@@ -252,3 +252,23 @@ test('the object is left as it was', () => {
   validate(runtimePoolKind, fullPool);
   expect(fullPool).toEqual(before);
 });
+
+describe('a record of a call of the publisher', () => {
+  const [resolve, prepare] = fullTask.status?.execution?.effects ?? [];
+  const effects = (...items: readonly object[]) => validate(taskKind, edited(fullTask, 'status.execution.effects', items));
+
+  test.each([
+    ['another kind', { kind: 'workspace.delete' }, 'enum'],
+    ['another state', { state: 'Done' }, 'enum'],
+    ['an identity that is no digest', { id: 'resolve-1' }, 'pattern'],
+    ['a code that is a sentence', { code: 'not found' }, 'pattern'],
+    ['a commit that is none', { response: { baselineOID: 'main' } }, 'pattern'],
+    ['a member that nothing writes', { response: { credential: 'x' } }, 'unknown-field'],
+  ])('with %s is refused', (_, change, rule) => {
+    expect(effects({ ...resolve, ...change })).toMatchObject([{ rule }]);
+  });
+
+  test('stands once for each identity', () => {
+    expect(effects({ ...resolve }, { ...prepare, id: resolve?.id })).toMatchObject([{ rule: 'duplicate' }]);
+  });
+});

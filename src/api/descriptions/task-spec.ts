@@ -1,7 +1,8 @@
 import type { Descriptions } from './type.js';
 
 const notRun = 'Not for agent Tasks, the only ones that run here.';
-const inSecret = 'in the namespace of the Task. Repositories are not available yet.';
+const inSecret = 'in the namespace of the Task.';
+const publishing = 'Refused: publishing is not available yet.';
 
 /** `spec` of a Task. */
 export const taskSpecDescriptions: Descriptions = {
@@ -15,35 +16,35 @@ export const taskSpecDescriptions: Descriptions = {
   'agentRuntime.disallowedTools': 'Tools that the agent may not use, by name. Absent: none.',
   'agentRuntime.allowBash': "Whether the agent may run shell commands. Absent: the Agent's defaultAllowBash.",
 
-  'workspace.gitRepo': 'URL of the repository to check out, without credentials. Not available yet.',
-  'workspace.sourceRepository': 'Identity of the repository that is checked out.',
+  'workspace.gitRepo': 'URL of the repository to check out: https, a forge of the platform, and no credentials.',
+  'workspace.sourceRepository': 'Identity of the repository that is checked out. It must follow from gitRepo.',
   'sourceRepository.provider': 'Host of the repository, such as github.',
-  'workspace.branch': 'Branch to check out.',
-  'workspace.ref': 'Commit, tag or reference to check out.',
+  'workspace.branch': 'Branch to check out. Without branch and ref it is the default branch.',
+  'workspace.ref': 'Commit, tag, branch or full reference to check out. It wins over branch.',
   'workspace.readCredentialRef': `Secret for reading the repository, ${inSecret}`,
   'readCredentialRef.name': 'Name of the Secret.',
   'readCredentialRef.key': 'Key of the Secret.',
-  'workspace.publicationGitRepo': 'URL of the repository that changes are pushed to, without credentials.',
-  'workspace.publicationRepository': 'Identity of the repository that changes are pushed to.',
+  'workspace.publicationGitRepo': `URL of the repository that changes are pushed to, without credentials. ${publishing}`,
+  'workspace.publicationRepository': `Identity of the repository that changes are pushed to. ${publishing}`,
   'publicationRepository.provider': 'Host of the repository, such as github.',
-  'workspace.publicationReadCredentialRef': `Secret for reading the repository that changes are pushed to, ${inSecret}`,
+  'workspace.publicationReadCredentialRef': `Secret for reading the repository that changes are pushed to, ${inSecret} ${publishing}`,
   'publicationReadCredentialRef.name': 'Name of the Secret.',
   'publicationReadCredentialRef.key': 'Key of the Secret.',
-  'workspace.publicationCredentialRef': `Secret for pushing, ${inSecret}`,
+  'workspace.publicationCredentialRef': `Secret for pushing, ${inSecret} ${publishing}`,
   'publicationCredentialRef.name': 'Name of the Secret.',
   'publicationCredentialRef.key': 'Key of the Secret.',
-  'workspace.forgeCredentialRef': `Secret for opening a pull request, ${inSecret}`,
+  'workspace.forgeCredentialRef': `Secret for opening a pull request, ${inSecret} ${publishing}`,
   'forgeCredentialRef.name': 'Name of the Secret.',
   'forgeCredentialRef.key': 'Key of the Secret.',
-  'workspace.subPath': 'Folder of the repository that the work is about, relative to its root.',
-  'workspace.prBaseBranch': 'Branch that a pull request asks to be merged into.',
-  'workspace.pushBranch': 'Branch that changes are pushed to.',
-  'workspace.expectedRemoteSHA': 'Commit that the branch must be at before a push.',
-  'workspace.maxChangedFiles': 'Files that a push may change at most.',
-  'workspace.allowedPaths': 'Paths that a push may change, relative to the root. Absent: all.',
-  'workspace.denyRepositoryControlPaths': 'Whether a push that changes settings of the repository is refused. Absent: false.',
-  'workspace.rejectBinaryFiles': 'Whether a push with binary files is refused. Absent: false.',
-  'workspace.rejectSecretLikeContent': 'Whether a push with text that looks like a credential is refused. Absent: false.',
+  'workspace.subPath': 'Folder of the repository that the session sees, relative to its root.',
+  'workspace.prBaseBranch': `Branch that a pull request asks to be merged into. ${publishing}`,
+  'workspace.pushBranch': `Branch that changes are pushed to. ${publishing}`,
+  'workspace.expectedRemoteSHA': `Commit that the branch must be at before a push. ${publishing}`,
+  'workspace.maxChangedFiles': `Files that a push may change at most. ${publishing}`,
+  'workspace.allowedPaths': `Paths that a push may change, relative to the root. Absent: all. ${publishing}`,
+  'workspace.denyRepositoryControlPaths': `Whether a push that changes settings of the repository is refused. Absent: false. ${publishing}`,
+  'workspace.rejectBinaryFiles': `Whether a push with binary files is refused. Absent: false. ${publishing}`,
+  'workspace.rejectSecretLikeContent': `Whether a push with text that looks like a credential is refused. Absent: false. ${publishing}`,
 
   'Task.spec.sessionRef': 'Session that the work continues. Not available yet.',
   'sessionRef.name': 'Name of the Session.',
