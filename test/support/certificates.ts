@@ -36,6 +36,19 @@ export function authority(name: string): Authority {
   };
 }
 
+/** A server's certificate that nobody else signed. It is no authority. */
+export function selfSigned(name: string, hosts: readonly string[] = ['127.0.0.1']): Identity {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const cert = certificate({
+    issuer: name,
+    signer: privateKey,
+    subject: name,
+    subjectKey: publicKey,
+    extension: alternativeNames(hosts),
+  });
+  return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string };
+}
+
 interface Wanted {
   readonly issuer: string;
   readonly signer: KeyObject;
