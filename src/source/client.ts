@@ -5,7 +5,6 @@ import { isIP } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import { decodeText, WireError } from '../lib/decode.js';
 import type { Decoder } from '../lib/decode.js';
-import type { JsonObject } from '../lib/json.js';
 import type { Digest } from '../lib/sha256.js';
 import { errorAnswer, PublisherError } from './errors.js';
 import type { PublisherErrorCode } from './errors.js';
@@ -102,7 +101,7 @@ export class PublisherClient {
   ): Promise<T> {
     const { path, at } = named('POST', operationPaths[operation]);
     const { metadata } = message;
-    const { body, requestDigest } = operationBody(operation, message as unknown as JsonObject);
+    const { body, requestDigest } = operationBody(operation, message);
     const headers = {
       ...this.#bearer(),
       ...this.#proof(operation, metadata, requestDigest),
