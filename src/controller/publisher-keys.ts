@@ -173,9 +173,6 @@ export class PublisherKeys {
 
 const secretKind = { apiVersion: 'v1', kind: 'Secret' } as const;
 
-/** Asked again after a wait. */
-const isOver = (signal: AbortSignal): boolean => signal.aborted;
-
 function encoded(texts: Texts): Texts {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text).toString('base64')]));
 }
