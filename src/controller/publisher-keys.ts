@@ -76,13 +76,13 @@ export class PublisherKeys {
 
   /** Keeps the Secret there and its certificate valid, for as long as this process leads. Never rejects. */
   async keep(): Promise<void> {
-    const { clock, onError, signal } = this.#options;
+    const { clock, signal } = this.#options;
     for (let failures = 0; !signal.aborted;) {
       try {
         this.#known = await this.#ensure();
         failures = 0;
       } catch (error) {
-        if (!signal.aborted) onError(error);
+        this.#failed(error);
         failures++;
       }
       await sleep(clock, failures > 0 ? backoffOf(failures, backoff) : look, signal);
@@ -98,6 +98,11 @@ export class PublisherKeys {
   /** Forgets what was read: the publisher knows other keys, or has another certificate. */
   forget(): void {
     this.#known = undefined;
+  }
+
+  /** What fails because the process ends is no failure. */
+  #failed(error: unknown): void {
+    if (!this.#options.signal.aborted) this.#options.onError(error);
   }
 
   async #ensure(): Promise<PublisherAccess> {
