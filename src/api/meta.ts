@@ -68,6 +68,11 @@ export const patterns = {
     pattern: '^[0-9a-f.:]+/(0|[1-9][0-9]{0,2})$',
     says: 'a range of addresses such as 169.254.20.10/32 or fd00::a/128',
   },
+  forge: {
+    pattern:
+      '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$',
+    says: 'a host in lower case, such as github.com, or host and port such as git.example:8443',
+  },
   jsonPointer: { pattern: '^(/([^~/]|~[01])*)*$', says: 'a JSON pointer (RFC 6901) such as /spec/replicas' },
   conditionType: {
     pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',

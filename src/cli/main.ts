@@ -69,6 +69,7 @@ program
   .option('--agent-sandbox-enabled [bool]', 'instead of controller.gates.agentSandbox of the platform')
   .option('--acp-workspace-dispatch-enabled [bool]', 'instead of controller.gates.workspaceDispatch of the platform')
   .option('--execution-workspace-default-provider <name>', 'instead of controller.defaultProvider of the platform')
+  .option('--source-forge <host[:port]>', 'instead of publisher.forges of the platform, repeatable', repeat)
   .addHelpText(
     'after',
     `

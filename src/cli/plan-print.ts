@@ -21,9 +21,12 @@ export function print(task: Task, { result: outcome, marks }: MarkedResult, note
 }
 
 /** The notes as comments, then the objects with each place-holder marked; without objects, the Task with the status it would get. */
-function yamlOf(task: Task, { verdict, objects, status, notes }: PlanResult, marks: MarkedResult['marks']): string {
+function yamlOf(task: Task, { verdict, objects, status, source, notes }: PlanResult, marks: MarkedResult['marks']): string {
   const documents = verdict === 'accepted' ? objects : [{ ...task, status } as unknown as Manifest];
-  const head = notes.map((note) => `# note: ${note.replaceAll(/\s+/g, ' ')}\n`).join('');
+  const comment = (name: string, text: string): string => `# ${name}: ${text.replaceAll(/\s+/g, ' ')}\n`;
+  const head = [...sourceLines(source), ...notes.map((note) => ['note', note] as const)]
+    .map(([name, text]) => comment(name, text))
+    .join('');
   return (
     head +
     toYamlStream(documents, {
@@ -35,7 +38,7 @@ function yamlOf(task: Task, { verdict, objects, status, notes }: PlanResult, mar
   );
 }
 
-function summaryOf(task: Task, { verdict, status, pool, poolClass, facts, objects, secrets, notes }: PlanResult): string {
+function summaryOf(task: Task, { verdict, status, pool, source, poolClass, facts, objects, secrets, notes }: PlanResult): string {
   const line = (name: string, text: string): string => `  ${name.padEnd(9)} ${text}\n`;
   const standIns = Object.entries(facts).flatMap(([name, { source }]) =>
     source === 'placeholder' && name in liveInputs ? [name] : [],
@@ -44,6 +47,7 @@ function summaryOf(task: Task, { verdict, status, pool, poolClass, facts, object
     `${nameOf('Task', task)}: ${verdict}\n`,
     ...(verdict === 'refused' ? [line('because', status.message ?? ''), line('status', statusText(status))] : []),
     ...(pool ? poolLines(pool).map(([name, text]) => line(name, text)) : []),
+    ...sourceLines(source).map(([name, text]) => line(name, text)),
     ...(poolClass ? [line('class', `${poolClass.name} ${poolClass.digest}${poolClass.approved ? '' : ' (not approved)'}`)] : []),
     ...(objects.length > 0 ? [line('creates', counted(objects))] : []),
     ...(secrets.length > 0 ? [line('secrets', secrets.map(({ name, keys }) => `${name} (${keys.join(', ')})`).join(', '))] : []),
@@ -59,6 +63,18 @@ function poolLines({ name, family, runtimeImage, profileDigest, workspaceBinding
     ['profile', profileDigest],
     ...(workspaceBindingDigest === null ? [] : [['binding', workspaceBindingDigest] as const]),
   ] as const;
+}
+
+/** The repository, as far as it is known before it is fetched. */
+function sourceLines(source: PlanResult['source']): readonly (readonly [string, string])[] {
+  if (!source) return [];
+  const { repository, url, ref, subPath, credential } = source;
+  return [
+    ['source', `${repository} (${url})`],
+    ['ref', ref ?? 'default branch'],
+    ...(subPath === null ? [] : [['folder', subPath] as const]),
+    ['access', credential ? `Secret ${credential.secret}, key ${credential.key}` : 'without a credential'],
+  ];
 }
 
 /** `RuntimePool, Service, 5 NetworkPolicy, …` */

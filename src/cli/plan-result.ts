@@ -4,6 +4,7 @@ import { queuedStatus, refusedStatus } from '../domain/admission/project.js';
 import type { Digest } from '../domain/digests.js';
 import { frozenByClass } from '../domain/frozen.js';
 import type { Plan } from '../domain/plan.js';
+import { workspaceSource } from '../domain/repository/source.js';
 import { fieldPath } from '../lib/json.js';
 import type { Path } from '../lib/json.js';
 import { objectsOf } from '../render/compile.js';
@@ -27,6 +28,17 @@ export interface PlanResult {
     readonly workspaceBindingDigest: string | null;
     readonly runtimeImage: string;
     readonly labels: Readonly<Record<string, string>>;
+  } | null;
+  /** The repository that would be fetched; `null` = there is none, or the Task is not accepted. */
+  readonly source: {
+    /** Host and path, with the port unless it is 443. */
+    readonly repository: string;
+    readonly url: string;
+    /** A commit, a full reference, or a name that is looked up as branch and tag; `null` = the default branch. */
+    readonly ref: string | null;
+    readonly subPath: string | null;
+    /** Of the namespace of the Task. Nobody looked at it. */
+    readonly credential: { readonly secret: string; readonly key: string } | null;
   } | null;
   readonly poolClass: { readonly name: string; readonly digest: string; readonly approved: boolean } | null;
   readonly facts: Readonly<Record<string, PlannedFact>>;
@@ -57,6 +69,22 @@ export interface MarkedResult {
 const classOf = (chosen: ChosenClass | undefined): PlanResult['poolClass'] =>
   chosen ? { name: chosen.name, digest: chosen.digest, approved: chosen.approved } : null;
 
+/** What a Task has that is not begun. */
+const nothing = { pool: null, source: null, facts: {}, objects: [], secrets: [] };
+
+function plannedSource({ spec }: Task): PlanResult['source'] {
+  const source = workspaceSource(spec.workspace);
+  if (!source) return null;
+  const { repository, sourceRef, relativeRoot = null, credential } = source;
+  return {
+    repository: repository.id,
+    url: repository.url,
+    ref: sourceRef === '' ? null : sourceRef,
+    subPath: relativeRoot,
+    credential: credential ? { secret: credential.name, key: credential.key } : null,
+  };
+}
+
 export function refusedResult(
   task: Task,
   refusal: Refusal,
@@ -66,7 +94,7 @@ export function refusedResult(
 ): MarkedResult {
   const status = refusedStatus(task, refusal, defaultProvider, now);
   return {
-    result: { verdict: 'refused', status, pool: null, poolClass: classOf(chosen), facts: {}, objects: [], secrets: [] },
+    result: { verdict: 'refused', status, ...nothing, poolClass: classOf(chosen) },
     marks: new Map(),
   };
 }
@@ -75,7 +103,7 @@ export function refusedResult(
 export function stoppedResult({ verdict, says }: Obstacle, chosen: ChosenClass | undefined): MarkedResult {
   const status: TaskStatus = verdict === 'unseen' ? {} : { message: says };
   return {
-    result: { verdict, status, pool: null, poolClass: classOf(chosen), facts: {}, objects: [], secrets: [] },
+    result: { verdict, status, ...nothing, poolClass: classOf(chosen) },
     marks: new Map(),
   };
 }
@@ -139,6 +167,7 @@ export function acceptedResult(
         runtimeImage: plan.image,
         labels: runtimePool.metadata.labels ?? {},
       },
+      source: plannedSource(task),
       poolClass: classOf(chosen),
       facts: Object.fromEntries(
         Object.entries(all)

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { patterns } from '../api/index.js';
 import type { Agent, Task } from '../api/index.js';
 import { admit } from '../domain/admission/admit.js';
 import { assess } from '../domain/admission/assess.js';
@@ -6,6 +7,8 @@ import type { Hosting } from '../domain/admission/rule.js';
 import { available } from '../domain/available.js';
 import { missingClass } from '../domain/missing-class.js';
 import { nameOf, selectableResourceClass } from '../domain/plan.js';
+import { readRepository } from '../domain/repository/repository.js';
+import { workspaceSource } from '../domain/repository/source.js';
 import { withoutEffect } from '../domain/without-effect.js';
 import { describeFinding } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
@@ -41,6 +44,7 @@ export interface PlanOptions {
   readonly agentSandboxEnabled?: string | true;
   readonly acpWorkspaceDispatchEnabled?: string | true;
   readonly executionWorkspaceDefaultProvider?: string;
+  readonly sourceForge?: readonly string[];
 }
 
 /** Says what the installed controller would do with a Task today, by the controller's own functions. */
@@ -61,7 +65,7 @@ export function plan(options: PlanOptions): void {
   const task = withUid(documents.task, live.taskUid);
   const found = agentOf(documents);
   const agent = found && withUid(found, live.agentUid, Number(live.agentGeneration));
-  const hosting = hostingOf(options, platform);
+  const hosting = hostingOf(task, options, platform);
   const chosen = agent && chooseClass(agent, options, platform);
   const input = {
     task,
@@ -82,7 +86,7 @@ export function plan(options: PlanOptions): void {
       ? acceptedResult({ plan: outcome.plan, task }, chosen, live, known)
       : refusedResult(task, 'refusal' in outcome ? outcome.refusal : unplanned(task), hosting.defaultProvider, chosen, live.now);
   const { verdict } = result.result;
-  const assumed = { ...input, hosting: hostingOf({ ...options, assumeEnabled: true }, platform) };
+  const assumed = { ...input, hosting: hostingOf(task, { ...options, assumeEnabled: true }, platform) };
   const couldRun = verdict !== 'accepted' && 'plan' in assess(assumed);
   const notes = [
     ...inTheWay.map(({ says }) => says),
@@ -165,7 +169,7 @@ function listed(names: readonly string[]): string {
 }
 
 /** The switches: of a flag, else of the platform. Without a platform, or to answer the other question, they are on. */
-function hostingOf(options: PlanOptions, platform: Platform | undefined): Hosting {
+function hostingOf(task: Task, options: PlanOptions, platform: Platform | undefined): Hosting {
   const gates = options.assumeEnabled ? undefined : platform?.controller.gates;
   return {
     agentSandboxEnabled: flag('--agent-sandbox-enabled', options.agentSandboxEnabled ?? gates?.agentSandbox ?? true),
@@ -174,8 +178,21 @@ function hostingOf(options: PlanOptions, platform: Platform | undefined): Hostin
       options.acpWorkspaceDispatchEnabled ?? gates?.workspaceDispatch ?? true,
     ),
     defaultProvider: options.executionWorkspaceDefaultProvider ?? platform?.controller.defaultProvider ?? '',
+    forges: options.sourceForge?.map(forge) ?? (gates ? (platform?.controller.forges ?? []) : forgesOf(task)),
     available,
   };
+}
+
+/** The forge of the Task's own repository, where none is refused. */
+function forgesOf({ spec }: Task): readonly string[] {
+  const read = readRepository(spec.workspace?.gitRepo ?? '');
+  return 'problem' in read ? [] : [`${read.forge.host}:${read.forge.port}`];
+}
+
+function forge(text: string): string {
+  const { pattern, says } = patterns.forge;
+  if (new RegExp(pattern, 'u').test(text)) return text;
+  throw new InputError('input-invalid', { at: 'plan', field: '--source-forge', found: text, allowed: says });
 }
 
 function flag(name: string, value: string | boolean): boolean {
@@ -232,10 +249,22 @@ interface Situation {
   readonly accepted: boolean;
 }
 
+/** `plan` reads no cluster, and no Secret anywhere. */
+function credentialNote(
+  { metadata: { namespace = '' } }: Task,
+  { name, key }: { readonly name: string; readonly key: string },
+): string {
+  return `Secret ${namespace}/${name} with the key ${key} was not looked at; the controller refuses a missing Secret or key with InvalidWorkspace`;
+}
+
 /** What a person should know beside the verdict. */
 function notesOn({ task, documents, agent, hosting, platform, options, accepted }: Situation): readonly string[] {
   const notes: string[] = [...documents.notes];
   if (!platform) notes.push(`there is no ${options.platform}: switches that no flag names are taken as on`);
+  const source = accepted ? workspaceSource(task.spec.workspace) : undefined;
+  if (source && !platform && options.sourceForge === undefined)
+    notes.push(`there is no ${options.platform}: the forge of the repository is taken as one of publisher.forges`);
+  if (source?.credential) notes.push(credentialNote(task, source.credential));
   if (documents.task.metadata.deletionTimestamp !== undefined)
     notes.push('the Task is being deleted; this is the plan of a new one');
   else if (documents.task.status?.phase !== undefined)
@@ -247,7 +276,12 @@ function notesOn({ task, documents, agent, hosting, platform, options, accepted 
       ? admit({
           task,
           agent,
-          hosting: { ...hosting, agentSandboxEnabled: gates.agentSandbox, workspaceDispatchEnabled: gates.workspaceDispatch },
+          hosting: {
+            ...hosting,
+            agentSandboxEnabled: gates.agentSandbox,
+            workspaceDispatchEnabled: gates.workspaceDispatch,
+            forges: platform.controller.forges ?? [],
+          },
         })
       : undefined;
   if (today)

@@ -367,6 +367,7 @@ function lead({
       agentSandboxEnabled: settings.gates.agentSandbox,
       workspaceDispatchEnabled: settings.gates.workspaceDispatch,
       defaultProvider: settings.defaultProvider,
+      forges: settings.forges,
       available,
     },
     credentialsOf: pools.credentialsOf,

@@ -29,6 +29,8 @@ export interface ControllerSettings {
   /** Provider of a Task that names none. */
   readonly defaultProvider: string;
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
+  /** Forges whose repositories Tasks may use: `host` or `host:port`. Empty = repositories are refused. */
+  readonly forges: readonly string[];
   /** Of this package. */
   readonly version: string;
 }
@@ -66,6 +68,7 @@ function valueOf(name: SettingName, texts: readonly Written[]): Json {
   const node = structural(settings[name].schema);
   const single = node.items ?? node;
   const [first] = texts;
+  if (first === undefined && node.items && (node.minItems ?? 0) === 0) return [];
   if (first === undefined) refuse(name, undefined, typeText(single));
   const values = texts.map((one) => parsed(single, one.text) ?? refuse(name, one, typeText(single)));
   const value = node.items ? values : (values[0] ?? null);

@@ -1,5 +1,13 @@
 import type { RuntimePool, RuntimeProfileSpec } from '../api/index.js';
-import { artifactEgressName, authSecretSuffix, baseName, childName, poolKey, providerSecretSuffix, workspaceNames } from './names.js';
+import {
+  artifactEgressName,
+  authSecretSuffix,
+  baseName,
+  childName,
+  poolKey,
+  providerSecretSuffix,
+  workspaceNames,
+} from './names.js';
 
 /**
  * What a rendered pool knows of the live world: a closed, flat record. Constructs place a fact as a whole leaf and never branch on

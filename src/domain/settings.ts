@@ -1,6 +1,6 @@
-import { dnsLabel, positiveDuration } from '../api/meta.js';
+import { dnsLabel, patterns, positiveDuration } from '../api/meta.js';
 import { workspaceProviders } from '../api/runtime-pool.js';
-import { choice, flag, int32, list, withOptions } from '../api/schema.js';
+import { choice, flag, int32, list, text, withOptions } from '../api/schema.js';
 import type { Static, TSchema } from '../api/schema.js';
 import { available } from './available.js';
 
@@ -112,6 +112,16 @@ export const settings = {
     argument: '[bool]',
     schema: flag({ default: false, description: 'Tasks may ask for workspaces.' }),
   },
+  // The installation makes it from publisher.forges, whose items say more than the controller needs.
+  forges: {
+    flag: '--source-forge',
+    variable: 'ORKA_SOURCE_FORGES',
+    argument: '<host[:port]>',
+    schema: list(text({ minLength: 1, maxLength: 259, pattern: patterns.forge.pattern }), {
+      set: true,
+      description: 'Forges whose repositories Tasks may use, as host or host:port. None: repositories are refused.',
+    }),
+  },
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof settings;
@@ -132,6 +142,11 @@ export interface InstallationSettings {
   readonly taskTtlSeconds?: number | undefined;
   readonly defaultProvider: string;
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
+  /**
+   * Forges whose repositories Tasks may use: `host` or `host:port`.
+   * @default - Tasks with a repository are refused
+   */
+  readonly forges?: readonly string[] | undefined;
 }
 
 /** The default of a setting that has one. */
@@ -142,8 +157,8 @@ export function defaultOf<Name extends SettingName>(name: Name): SettingValues[N
 /** The settings that an installation starts its controller with. What is absent keeps the controller's default. */
 export function settingsOf(
   installation: InstallationSettings,
-): Omit<SettingValues, 'maxTasksPerNamespace' | 'taskTtlSeconds'> & Partial<SettingValues> {
-  const { namespaces, apiPort, idlePoolTtl, maxTasksPerNamespace, taskTtlSeconds, defaultProvider, gates } = installation;
+): Omit<SettingValues, 'maxTasksPerNamespace' | 'taskTtlSeconds' | 'forges'> & Partial<SettingValues> {
+  const { namespaces, apiPort, idlePoolTtl, maxTasksPerNamespace, taskTtlSeconds, defaultProvider, gates, forges } = installation;
   return {
     controllerNamespace: namespaces.controller,
     taskNamespaces: namespaces.tasks,
@@ -156,6 +171,7 @@ export function settingsOf(
     defaultProvider: defaultProvider as SettingValues['defaultProvider'],
     agentSandboxEnabled: gates.agentSandbox,
     workspaceDispatchEnabled: gates.workspaceDispatch,
+    ...(forges === undefined ? {} : { forges }),
   };
 }
 

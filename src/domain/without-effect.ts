@@ -46,6 +46,7 @@ export function withoutEffect(task: Task, agent: Agent | undefined): readonly Fi
   return [
     ...unusedIn(nameOf('Task', task), task.spec, unusedTaskFields),
     ...workspaceSettings(task),
+    ...branchBesideRef(task),
     ...(agent ? unusedIn(nameOf('Agent', agent), agent.spec, unusedAgentFields) : []),
   ];
 }
@@ -66,6 +67,13 @@ function workspaceSettings(task: Task): readonly FieldWithoutEffect[] {
   return [
     { at, field: 'spec.execution.workspace', because: 'enabled is not true, so that the Task has no workspace of its own' },
   ];
+}
+
+/** `ref` says everything that `branch` could say. */
+function branchBesideRef(task: Task): readonly FieldWithoutEffect[] {
+  const { branch = '', ref = '' } = task.spec.workspace ?? {};
+  if (branch.trim() === '' || ref.trim() === '') return [];
+  return [{ at: nameOf('Task', task), field: 'spec.workspace.branch', because: 'spec.workspace.ref wins over it' }];
 }
 
 function isSet(value: unknown): boolean {

@@ -124,6 +124,7 @@ const candidates: Readonly<Record<SettingName, fc.Arbitrary<Json>>> = {
   defaultProvider: fc.constantFrom('agent-sandbox', 'substrate', 'docker', ''),
   agentSandboxEnabled: flag,
   workspaceDispatchEnabled: flag,
+  forges: fc.array(fc.constantFrom('github.com', 'git.example:8443', 'Git.example', 'git.example:65536', 'https://a')),
 };
 const combinations = fc.record(Object.fromEntries(withKey.map((name) => [name, candidates[name]])), {
   requiredKeys: ['controllerNamespace', 'taskNamespaces', 'runtimeNamespace'],

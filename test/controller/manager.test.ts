@@ -53,6 +53,7 @@ function start(): void {
     maxTasksPerNamespace: 0,
     taskTtlSeconds: -1,
     defaultProvider: '',
+    forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },
     version: 'test',
   };

@@ -17,6 +17,7 @@ const good: WrittenSettings = {
   defaultProvider: at('--execution-workspace-default-provider', 'agent-sandbox'),
   agentSandboxEnabled: at('--agent-sandbox-enabled', 'false'),
   workspaceDispatchEnabled: at('--acp-workspace-dispatch-enabled', 'false'),
+  forges: at('--source-forge'),
 };
 const read = (changed: Partial<WrittenSettings> = {}) => readSettings({ ...good, ...changed }, '1.2.3');
 
@@ -32,9 +33,24 @@ test('settings are read as numbers, milliseconds and switches', () => {
     taskTtlSeconds: -1,
     defaultProvider: 'agent-sandbox',
     gates: { agentSandbox: false, workspaceDispatch: false },
+    forges: [],
     version: '1.2.3',
   });
 });
+
+test('forges are hosts, with or without a port', () => {
+  const forges = ['github.com', 'git.example:8443'];
+  expect(read({ forges: at('--source-forge', ...forges) }).forges).toEqual(forges);
+});
+
+test.each(['GitHub.com', 'https://github.com', 'git.example:0', 'git.example:65536', 'git.example/team', '*.example', ''])(
+  '%j is no forge',
+  (text) => {
+    expect(() => read({ forges: at('ORKA_SOURCE_FORGES', 'github.com', text) })).toThrow(
+      /^controller: ORKA_SOURCE_FORGES: found ".*", allowed: .*host/,
+    );
+  },
+);
 
 test('each switch is its own', () => {
   expect(read({ agentSandboxEnabled: at('x', 'true') }).gates).toEqual({ agentSandbox: true, workspaceDispatch: false });

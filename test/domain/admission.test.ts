@@ -59,7 +59,8 @@ function hosting(flags: Flags): Hosting {
     agentSandboxEnabled: flags.agentSandboxEnabled,
     workspaceDispatchEnabled: flags.acpWorkspaceDispatchEnabled,
     defaultProvider: flags.executionWorkspaceDefaultProvider,
-    available: { substrate: flags.substrateEnabled, sessionReuse: true, plainPools: true, repositories: true },
+    forges: [],
+    available: { substrate: flags.substrateEnabled, sessionReuse: true, plainPools: true },
   };
 }
 
@@ -117,7 +118,13 @@ test.each(sessionUIDResolution.filter(({ name }) => name !== droppedSessionUid).
   },
 );
 
-const open: Hosting = { agentSandboxEnabled: true, workspaceDispatchEnabled: true, defaultProvider: '', available };
+const open: Hosting = {
+  agentSandboxEnabled: true,
+  workspaceDispatchEnabled: true,
+  defaultProvider: '',
+  forges: ['github.com', 'git.example:8443'],
+  available,
+};
 const refused = (change: Partial<Task['spec']>, by: Partial<Hosting> = {}, of?: Agent) =>
   admit({ task: task(change), agent: of ?? agent(), hosting: { ...open, ...by } });
 
@@ -193,14 +200,6 @@ describe('what this version does not run is refused by name', () => {
       rule,
       projection: 'workspace',
       finding: { allowed: expect.stringContaining('not available in this version') },
-    });
-  });
-
-  test('a repository and write intent fail the execution with InvalidWorkspace', () => {
-    expect(refused({ workspace: { intent: 'write' } })).toMatchObject({ gate: 'preflight', reason: 'InvalidWorkspace' });
-    expect(refused({ workspace: { gitRepo: 'https://github.com/acme/app' } })).toMatchObject({
-      gate: 'preflight',
-      reason: 'InvalidWorkspace',
     });
   });
 
@@ -288,7 +287,13 @@ test('a long message is cut at 1024 bytes, between characters, and marked', () =
 });
 
 test('a variable that is refused is named without its value', () => {
-  const flags = { agentSandboxEnabled: true, workspaceDispatchEnabled: true, defaultProvider: 'agent-sandbox', available };
+  const flags = {
+    agentSandboxEnabled: true,
+    workspaceDispatchEnabled: true,
+    defaultProvider: 'agent-sandbox',
+    forges: [],
+    available,
+  };
   const refusal = admit({ task: task({ env: [{ name: 'API_KEY', value: 'sk-1234' }] }), agent: agent(), hosting: flags });
   expect(refusal?.finding).toMatchObject({ field: 'spec.env', found: ['API_KEY'] });
   expect(JSON.stringify(refusal)).not.toContain('sk-1234');

@@ -5,7 +5,7 @@ import { available } from '../../src/domain/available.js';
 import { unusedAgentFields, unusedTaskFields, withoutEffect } from '../../src/domain/without-effect.js';
 import { agent, task } from '../support/objects.js';
 
-const hosting = { agentSandboxEnabled: true, workspaceDispatchEnabled: true, defaultProvider: '', available };
+const hosting = { agentSandboxEnabled: true, workspaceDispatchEnabled: true, defaultProvider: '', forges: [], available };
 
 /** What a field is when it is set to something that means something. */
 const taskFields = {

@@ -27,6 +27,7 @@ export const hosting: Hosting = {
   agentSandboxEnabled: true,
   workspaceDispatchEnabled: true,
   defaultProvider: '',
+  forges: ['github.com', 'git.example:8443'],
   available,
 };
 

@@ -1,11 +1,12 @@
 import type { Finding } from '../../lib/errors.js';
 import { compatibilityRules } from './compatibility.js';
+import { preflightRules } from './preflight.js';
 import { routingRules, routingWithWorkspaceStatus } from './routing.js';
 import { wantsWorkspace } from './rule.js';
 import type { AdmissionInput, AdmissionRule } from './rule.js';
 import { shapeRules } from './shape.js';
 import { sizeRules } from './size.js';
-import { preflightRules, workspaceRules } from './workspace.js';
+import { workspaceRules } from './workspace.js';
 
 type Gate = 'compatibility' | 'shape' | 'routing' | 'workspace' | 'preflight' | 'plan';
 

@@ -6,6 +6,8 @@ import { admit } from './admit.js';
 import type { Refusal } from './admit.js';
 import { freeze } from '../snapshot.js';
 import { CanonicalJsonError } from '../../lib/canonical-json.js';
+import { namesRepository } from '../repository/source.js';
+import { operatorSets } from './rule.js';
 import type { AdmissionInput } from './rule.js';
 
 /** What {@link assess} reads: a Task, its Agent, the class and the switches of the controller. */
@@ -33,6 +35,15 @@ export function assess(input: AssessInput): { readonly refusal: Refusal } | { re
       field: 'RuntimePoolClass',
       says: input.classMissing ?? missingClass(agent?.spec.runtime?.type ?? 'a runtime'),
       remedy: missingClassRemedy,
+    });
+  }
+  if (namesRepository(task.spec.workspace) && !poolClass.network.artifacts) {
+    const { providerKind, resourceClass } = poolClass;
+    return unplannable({
+      at: nameOf('Task', task),
+      field: 'spec.workspace.gitRepo',
+      says: `the RuntimePoolClass for ${providerKind}/${resourceClass} has no network.artifacts: its sessions cannot download a repository`,
+      remedy: operatorSets('publisher.enabled: true'),
     });
   }
   const { sessionUID, systemPromptText } = input;

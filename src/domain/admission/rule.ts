@@ -9,12 +9,13 @@ export interface Hosting {
   readonly workspaceDispatchEnabled: boolean;
   /** Provider of a Task that names none; `''` = agent-sandbox. */
   readonly defaultProvider: string;
+  /** Forges whose repositories may be used: `host` or `host:port`. Empty = repositories are switched off. */
+  readonly forges: readonly string[];
   /** Parts of the contract whose rules are complete but which this version does not run. */
   readonly available: {
     readonly substrate: boolean;
     readonly sessionReuse: boolean;
     readonly plainPools: boolean;
-    readonly repositories: boolean;
   };
 }
 

@@ -1,7 +1,7 @@
 import { slotOf } from '../binding.js';
 import { isDnsLabel, isDnsSubdomain } from '../../lib/kubernetes-names.js';
 import { nameOf } from '../plan.js';
-import { isBlank, isEmpty, notAvailable, operatorSets, providerOf, taskRule, workspaceOf } from './rule.js';
+import { isBlank, notAvailable, operatorSets, providerOf, taskRule, workspaceOf } from './rule.js';
 import type { AdmissionInput, AdmissionRule } from './rule.js';
 
 const at = 'spec.execution.workspace';
@@ -125,31 +125,6 @@ export const workspaceRules: readonly AdmissionRule[] = [
   ),
 ];
 
-/**
- * What the work needs beside the workspace. Refused as an execution failure with reason `InvalidWorkspace`.
- * Source: dispatch.md §2.6.
- */
-export const preflightRules: readonly AdmissionRule[] = [
-  taskRule(
-    'write-intent',
-    'spec.workspace.intent',
-    `read: ${notAvailable('publishing a changed workspace')}`,
-    ({ task, hosting }) => !hosting.available.repositories && task.spec.workspace?.intent === 'write',
-  ),
-  taskRule(
-    'repository',
-    'spec.workspace.gitRepo',
-    `nothing: ${notAvailable('a repository in the workspace')}`,
-    ({ task, hosting }) => !hosting.available.repositories && !isBlank(task.spec.workspace?.gitRepo),
-  ),
-  taskRule(
-    'repository-options',
-    'spec.workspace',
-    `nothing but intent read: ${notAvailable('a repository in the workspace')}`,
-    ({ task, hosting }) => !hosting.available.repositories && !isEmpty(withoutIntent(task.spec.workspace)),
-  ),
-];
-
 /** The Task is right as it is: only the operator can let it run. */
 function switchedOff(
   id: string,
@@ -168,8 +143,4 @@ function switchedOff(
           }
         : undefined,
   };
-}
-
-function withoutIntent(workspace: object | undefined): object {
-  return Object.fromEntries(Object.entries(workspace ?? {}).filter(([name]) => name !== 'intent'));
 }

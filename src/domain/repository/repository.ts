@@ -3,6 +3,7 @@ import { canonicalCidr, overlaps } from '../../lib/cidr.js';
 import type { Finding } from '../../lib/errors.js';
 import { isDnsSubdomain } from '../../lib/kubernetes-names.js';
 import { forgeList, isListed } from './forges.js';
+import type { ForgeAddress } from './forges.js';
 
 /** A repository as every request names it. Source: repository.md §1.2, §3.1. */
 export interface Repository {
@@ -36,15 +37,34 @@ export function repositoryOf(
   gitRepo: string,
   forges: readonly string[],
 ): { readonly repository: Repository } | { readonly problem: RepositoryProblem } {
+  const read = readRepository(gitRepo);
+  if ('problem' in read) return read;
+  const problem = forgeProblem(read.forge, forges);
+  return problem ? { problem } : { repository: read.repository };
+}
+
+/** The repository of a URL and the forge that has it, whether or not the platform lists that forge. */
+export function readRepository(
+  gitRepo: string,
+): { readonly repository: Repository; readonly forge: ForgeAddress } | { readonly problem: RepositoryProblem } {
   const parsed = parseRepositoryUrl(gitRepo);
   if ('problem' in parsed) return parsed;
   const { host, port, path, url } = parsed;
-  if (!isListed({ host, port }, forges)) return { problem: unlisted(host, port, forges) };
   const authority = port === 443 ? host : `${host}:${port}`;
   const id = `${authority}/${host === 'github.com' ? path.toLowerCase() : path}`;
   if (id.length > longestId)
     return { problem: { foundKind: `an identity of ${id.length} characters`, allowed: `at most ${longestId} characters` } };
-  return { repository: { provider: repositoryProvider, id, url } };
+  return { repository: { provider: repositoryProvider, id, url }, forge: { host, port } };
+}
+
+/** Why repositories of a forge are refused; `undefined` = the operator lists it. */
+export function forgeProblem({ host, port }: ForgeAddress, forges: readonly string[]): RepositoryProblem | undefined {
+  if (isListed({ host, port }, forges)) return undefined;
+  return {
+    found: `${host}:${port}`,
+    allowed: `a repository of ${forgeList(forges)}`,
+    remedy: 'the operator of the platform adds the forge to publisher.forges in platform.yaml and applies it',
+  };
 }
 
 /** Compares identities; github.com ignores case, since older records kept it. Source: repository.md §1.2. */
@@ -123,12 +143,4 @@ function encoded(path: string): string {
   return encodeURIComponent(path.toWellFormed())
     .replaceAll(/%(?:24|26|2B|2C|2F|3A|3B|3D|40)/g, decodeURIComponent)
     .replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
-}
-
-function unlisted(host: string, port: number, forges: readonly string[]): RepositoryProblem {
-  return {
-    found: `${host}:${port}`,
-    allowed: `a repository of ${forgeList(forges)}`,
-    remedy: 'the operator of the platform adds the forge to publisher.forges in platform.yaml and applies it',
-  };
 }

@@ -210,6 +210,7 @@ async function orderFor({ namespaces }: Installation): Promise<Order> {
     maxTasksPerNamespace: 0,
     taskTtlSeconds: -1,
     defaultProvider: 'agent-sandbox',
+    forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },
     version: 'crashes',
   };

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { agentKind, taskKind, validate, withDefaults } from '../../../src/api/index.js';
-import type { Agent, Task, TaskStatus } from '../../../src/api/index.js';
+import type { Agent, Task, TaskStatus, WorkspaceConfig } from '../../../src/api/index.js';
 import { InputError } from '../../../src/cli/files.js';
 import { plan } from '../../../src/cli/plan.js';
 import type { PlanResult } from '../../../src/cli/plan-result.js';
@@ -23,6 +23,8 @@ interface Flags {
   readonly agentSandboxEnabled: boolean;
   readonly acpWorkspaceDispatchEnabled: boolean;
   readonly executionWorkspaceDefaultProvider: string;
+  /** The vectors have none. */
+  readonly forges?: readonly string[];
 }
 interface Row {
   readonly name: string;
@@ -40,6 +42,24 @@ const on: Flags = {
 const workspace = { enabled: true, provider: 'agent-sandbox', reusePolicy: 'none', cleanupPolicy: 'delete' } as const;
 const model = { model: { name: 'gpt-5' } };
 
+const gitRepo = 'https://github.com/a/b';
+const listed: readonly string[] = ['github.com', 'git.example:8443'];
+const workspaces: readonly (readonly [string, WorkspaceConfig, readonly string[]])[] = [
+  ['read intent without a repository', { intent: 'read' }, []],
+  ['write intent', { intent: 'write' }, listed],
+  ['a repository where there are no forges', { gitRepo }, []],
+  ['a repository of a forge that is not listed', { gitRepo }, ['git.example:8443']],
+  ['a repository of a class without artifacts', { gitRepo }, listed],
+  ['a branch without a repository', { branch: 'main' }, listed],
+  ['a repository over ssh', { gitRepo: 'ssh://github.com/a/b' }, listed],
+  ['a repository of another identity', { gitRepo, sourceRepository: { provider: 'github', id: 'github.com/a/c' } }, listed],
+  ['a tag as branch', { gitRepo, branch: 'refs/tags/v1' }, listed],
+  ['a reference that is not fetched', { gitRepo, ref: 'refs/notes/x' }, listed],
+  ['a path out of the repository', { gitRepo, subPath: 'a/../..' }, listed],
+  ['a branch to push to', { gitRepo, pushBranch: 'x' }, listed],
+  ['a policy of changes', { gitRepo, rejectBinaryFiles: true }, listed],
+];
+
 /** What the table of the reference has no row for. */
 const ours: readonly Row[] = [
   { name: 'a Task without a workspace', task: aTask({ execution: {} }), agent: anAgent(), flags: on },
@@ -47,8 +67,12 @@ const ours: readonly Row[] = [
   { name: 'a kind of agent without a class', task: aTask(), agent: anAgent({ runtime: { type: 'claude' } }), flags: on },
   { name: 'a name that leaves no room for its answer', task: named('a'.repeat(247)), agent: anAgent(), flags: on },
   { name: 'a prompt that is too long', task: aTask({ prompt: 'x'.repeat(512 * 1024 + 1) }), agent: anAgent(), flags: on },
-  { name: 'write intent', task: aTask({ workspace: { intent: 'write' } }), agent: anAgent(), flags: on },
-  { name: 'a repository', task: aTask({ workspace: { gitRepo: 'https://github.com/a/b' } }), agent: anAgent(), flags: on },
+  ...workspaces.map(([name, workspace, forges]) => ({
+    name,
+    task: aTask({ workspace }),
+    agent: anAgent(),
+    flags: { ...on, forges },
+  })),
   {
     name: 'a tool that only local processes have',
     task: aTask({ agentRuntime: { allowedTools: ['code_exec'] } }),
@@ -115,6 +139,7 @@ function planned({ task, agent, flags }: Row): Pick<PlanResult, 'verdict' | 'sta
       agentSandboxEnabled: String(flags.agentSandboxEnabled),
       acpWorkspaceDispatchEnabled: String(flags.acpWorkspaceDispatchEnabled),
       executionWorkspaceDefaultProvider: flags.executionWorkspaceDefaultProvider,
+      sourceForge: flags.forges ?? [],
     });
     return JSON.parse(text) as PlanResult;
   } catch (error) {
@@ -154,6 +179,7 @@ async function controlled({ task, agent, flags }: Row) {
       agentSandboxEnabled: flags.agentSandboxEnabled,
       workspaceDispatchEnabled: flags.acpWorkspaceDispatchEnabled,
       defaultProvider: flags.executionWorkspaceDefaultProvider,
+      forges: flags.forges ?? [],
       available,
     },
     manager: 'test',
