@@ -4,6 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { PlanResult } from '../../src/cli/plan-result.js';
+import type { RuntimePoolClass } from '../../src/api/index.js';
+import { readYaml } from '../../src/render/yaml-read.js';
 import { cli } from '../support/cli.js';
 
 const smoke = readFileSync('examples/smoke.yaml', 'utf8');
@@ -46,7 +48,17 @@ describe('the Task and Agent of the deploy guide', () => {
 
   test('give the stable JSON shape, the RuntimePool first', () => {
     const result = json(smoke);
-    expect(Object.keys(result)).toEqual(['verdict', 'status', 'pool', 'poolClass', 'facts', 'objects', 'secrets', 'notes']);
+    expect(Object.keys(result)).toEqual([
+      'verdict',
+      'status',
+      'pool',
+      'source',
+      'poolClass',
+      'facts',
+      'objects',
+      'secrets',
+      'notes',
+    ]);
     expect(Object.keys(result.pool ?? {})).toEqual([
       'name',
       'family',
@@ -114,6 +126,85 @@ describe('the Task and Agent of the deploy guide', () => {
     const { status, objects } = json(smoke);
     const names = objects.filter(({ apiVersion }) => apiVersion.includes('agents.x-k8s.io')).map(({ metadata }) => metadata.name);
     for (const name of names) expect(JSON.stringify(status)).not.toContain(name);
+  });
+});
+
+describe('a repository', () => {
+  const example = readFileSync('examples/repository.yaml', 'utf8');
+  const artifacts = {
+    namespace: 'orka-publisher',
+    podLabels: { 'orka.ai/network-role': 'workspace-publisher' },
+    url: 'http://orka-publisher.orka-publisher.svc:8080',
+    port: 8080,
+  };
+  /** The class of the committed platform, with a place to download repositories from. */
+  const withArtifacts = (): string => {
+    const [document] = readYaml(readFileSync('dist/apply/0002-classes.k8s.yaml', 'utf8'), 'classes');
+    const value = document?.value as unknown as RuntimePoolClass;
+    const { spec } = value;
+    return file('class.json', JSON.stringify({ ...value, spec: { ...spec, network: { ...spec.network, artifacts } } }));
+  };
+
+  test('of the example is what would be fetched, in every form of output', () => {
+    const args = ['--class', withArtifacts()];
+    const { source, notes, verdict } = json(example, ...args);
+    expect(verdict).toBe('accepted');
+    expect(source).toEqual({
+      repository: 'github.com/acme/app',
+      url: 'https://github.com/acme/app.git',
+      ref: 'refs/heads/main',
+      subPath: 'services/api',
+      credential: { secret: 'app-read', key: 'token' },
+    });
+    const unseen =
+      'Secret demo-magic/app-read with the key token was not looked at; the controller refuses a missing Secret or key with InvalidWorkspace';
+    expect(notes).toContain(unseen);
+    const lines = [
+      ['source', 'github.com/acme/app (https://github.com/acme/app.git)'],
+      ['ref', 'refs/heads/main'],
+      ['folder', 'services/api'],
+      ['access', 'Secret app-read, key token'],
+      ['note', unseen],
+    ] as const;
+    const [summary, yaml] = ['summary', 'yaml'].map((form) => planned(example, '-o', form, ...args).stdout);
+    for (const [name, text] of lines) {
+      expect(summary).toContain(`  ${name.padEnd(9)} ${text}\n`);
+      expect(yaml).toContain(`# ${name}: ${text}\n`);
+    }
+  });
+
+  test('without a ref is that of the default branch, and without a Secret it is read by anybody', () => {
+    const plain = example.replace(/ {4}(branch|subPath|readCredentialRef):.*\n/g, '');
+    const { source, notes } = json(plain, '--class', withArtifacts());
+    expect(source).toMatchObject({ ref: null, subPath: null, credential: null });
+    expect(notes.filter((note) => note.includes('Secret'))).toEqual([]);
+    const { stdout } = planned(plain, '--class', withArtifacts());
+    expect(stdout).toContain('  ref       default branch\n');
+    expect(stdout).toContain('  access    without a credential\n');
+  });
+
+  test.each([
+    [['--source-forge', 'git.example', '--source-forge', 'git.corp:8443'], 'a repository of git.example, git.corp:8443'],
+    [[], 'repositories are switched off in this installation; the operator of the platform sets publisher.forges'],
+  ])('that the operator does not allow is refused: %j', (args, says) => {
+    const { code, stdout } = today(example, ...args, '--agent-sandbox-enabled', '--acp-workspace-dispatch-enabled');
+    expect([code, stdout]).toEqual([1, expect.stringContaining(says)]);
+    expect(stdout).not.toContain('  source');
+  });
+
+  test('beside a branch and a ref is fetched by the ref, and the branch is said to be unused', () => {
+    const both = example.replace('branch: main', 'branch: main\n    ref: v1.2.0');
+    const { source, notes } = json(both, '--class', withArtifacts());
+    expect(source?.ref).toBe('v1.2.0');
+    expect(notes).toContain('Task demo-magic/review-api: spec.workspace.branch is not used: spec.workspace.ref wins over it');
+  });
+
+  test('is not planned for a forge that is none', () => {
+    const { code, stderr } = today(example, '--source-forge', 'https://github.com');
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('plan: --source-forge: found "https://github.com", allowed: a host'),
+    ]);
   });
 });
 
