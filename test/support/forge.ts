@@ -81,7 +81,7 @@ export function bareRepository(root: string, name: string, format: 'sha1' | 'sha
 /** Commits exactly this tree to a branch. Returns the OID of the commit. */
 export function commitTree(folder: string, entries: readonly TreeEntry[], ref = 'refs/heads/main'): string {
   const parts: Buffer[] = [
-    Buffer.from(`commit ${ref}\ncommitter Fixture <fixture@example.test> 1700000000 +0000\ndata 8\nbaseline\ndeleteall\n`),
+    Buffer.from(`commit ${ref}\ncommitter Fixture <fixture@example.test> 1700000000 +0000\ndata 9\nbaseline\n\ndeleteall\n`),
   ];
   for (const { path: name, content, mode = '100644' } of entries) {
     const quoted = `"${name.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;

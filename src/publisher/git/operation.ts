@@ -126,8 +126,8 @@ export class GitOperation {
     await this.#network(['fetch', ...options, ...left, '--', this.source.url, `+${wanted}:${fetched}`], timeout);
   }
 
-  run(args: readonly string[]): Promise<Buffer> {
-    return this.#coded(this.#git.run(this.#call(args, this.#timeouts.fetch)));
+  run(args: readonly string[], input = ''): Promise<Buffer> {
+    return this.#coded(this.#git.run({ ...this.#call(args, this.#timeouts.fetch), input }));
   }
 
   /** A process whose output is read as it comes. Its failure is for {@link GitOperation.coded}. */

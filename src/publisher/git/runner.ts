@@ -46,6 +46,8 @@ export interface GitCall {
   readonly timeout: number;
   /** Whether the call may use the network, with the credential of the operation. */
   readonly network?: boolean;
+  /** Of a call that runs to its end. */
+  readonly input?: string;
 }
 
 /** A process of git did not do its work. Its words are only for {@link GitFailure.says}: they may hold texts of a forge. */
@@ -122,7 +124,7 @@ export class GitRunner {
   /** Runs git to its end. Its output is bounded. */
   async run(call: GitCall): Promise<Buffer> {
     const { stdin, stdout, done, kill } = this.start(call);
-    stdin.end();
+    stdin.end(call.input ?? '');
     const chunks: Buffer[] = [];
     let size = 0;
     stdout.on('data', (chunk: Buffer) => {

@@ -1,11 +1,13 @@
 import { archiveLimits } from '../../source/archive-rules.js';
 import type { PrepareRequest, PrepareResponse, Repository, ResolveRequest, ResolveResponse } from '../../source/messages.js';
+import { ArchiveCache } from './cache.js';
 import { EgressProxy } from './egress.js';
 import type { ResolveHost } from './egress.js';
 import type { Forge } from './forge.js';
 import { sweep } from './operation-folder.js';
 import { GitOperation, forgeOf } from './operation.js';
 import type { GitTimeouts } from './operation.js';
+import { prepareSource } from './prepare.js';
 import { resolveRef } from './resolve.js';
 import { GitRunner } from './runner.js';
 
@@ -51,6 +53,8 @@ export interface SourceGitOptions {
   readonly tempRoot: string;
   /** Own folder for archives that are used again. */
   readonly cacheRoot: string;
+  /** Bound of the archives that are kept. @default 512 MiB */
+  readonly cacheBytes?: number;
   readonly limits: ArchiveLimits;
   /** @default git */
   readonly gitBinary?: string;
@@ -61,6 +65,7 @@ export interface SourceGitOptions {
 }
 
 const defaultTimeouts: GitTimeouts = { ask: 30_000, fetch: 150_000 };
+const defaultCacheBytes = 512 * 1024 * 1024;
 /** Of a pack beyond the contents of its files: trees, and files that do not compress. */
 const packOverhead = 64 * 1024 * 1024;
 
@@ -78,12 +83,14 @@ class GitSource implements SourceGit {
   readonly #timeouts: GitTimeouts;
   readonly #closed = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
+  readonly #cache: ArchiveCache;
   #parts: Promise<Parts> | undefined;
 
   constructor(options: SourceGitOptions) {
     this.#options = options;
     this.#timeouts = { ...defaultTimeouts, ...options.timeouts };
     sweep(options.tempRoot);
+    this.#cache = new ArchiveCache(options.cacheRoot, options.cacheBytes ?? defaultCacheBytes);
   }
 
   async version(): Promise<string> {
@@ -97,8 +104,16 @@ class GitSource implements SourceGit {
     }));
   }
 
-  prepare(): Promise<PrepareResponse> {
-    return Promise.reject(new Error('prepare is not part of this version'));
+  prepare(
+    request: PrepareRequest,
+    credential: string | undefined,
+    target: string,
+    signal: AbortSignal,
+  ): Promise<PrepareResponse> {
+    const { limits, log } = this.#options;
+    return this.#operate(request.source, credential, signal, (operation) =>
+      prepareSource(operation, request, target, { cache: this.#cache, limits, log, signal }),
+    );
   }
 
   async close(): Promise<void> {
