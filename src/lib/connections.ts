@@ -1,7 +1,6 @@
-/** Bounds on the connections of the supervisor's servers: agents reach all of them, and descriptors are shared by every session. */
-import type { Server } from 'node:http';
+/** Bounds on the connections of servers that agents reach: descriptors are shared by all who are served. */
 import { BlockList, isIPv4 } from 'node:net';
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /** Limits of every server here. A connection without a request counts as one whose header is late. Milliseconds and bytes. */
