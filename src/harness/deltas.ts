@@ -47,6 +47,8 @@ const workspaceDelta = record({
   changedFileCount: integer(0),
   deletedEntryCount: integer(0),
   symlinkEntryCount: integer(0),
+  /** Some of the entries that were changed, are new or are gone: escaped, cut at 256 bytes each. Not in the contract. */
+  changedPaths: optional(list(text({ min: 1, max: 256 }), { max: 20 })),
   noFollowVerified: flag,
   publicationSafe: flag,
   frozenAt: instantText,

@@ -55,6 +55,39 @@ export const isReservedName = (name) => reservedNames.has(name.toLowerCase());
 /** @param {string} name */
 export const isProtectedName = (name) => protectedNames.has(name.toLowerCase());
 
+/** Bytes of a path that is shown. */
+const longestShown = 256;
+// eslint-disable-next-line no-control-regex
+const unprintable = /[\\\u0000-\u001f\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
+
+/**
+ * A path for a person to read, of at most 256 bytes: what is no printable text is escaped.
+ *
+ * @param {Uint8Array | string} path
+ */
+export function shownPath(path) {
+  const bytes = Buffer.from(path);
+  const shown = isUtf8(bytes)
+    ? bytes.toString('utf8').replace(unprintable, escaped)
+    : bytes.toString('latin1').replace(/[^ -[\]-~]/g, escaped);
+  if (Buffer.byteLength(shown) <= longestShown) return shown;
+  let size = Buffer.byteLength('…');
+  let kept = '';
+  for (const character of shown) {
+    size += Buffer.byteLength(character);
+    if (size > longestShown) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+/** @param {string} character */
+function escaped(character) {
+  const code = character.charCodeAt(0);
+  if (character === '\\') return '\\\\';
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+}
+
 /**
  * Why a path may not stand in an archive; `undefined` = it may. It is relative to the root, with `/` between names and none at its end.
  *

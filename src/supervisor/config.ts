@@ -10,6 +10,7 @@ import type { Limits } from '../harness/introspection.js';
 import { runtimeProfile } from '../harness/profile.js';
 import { acpVersion, profileDigestSchemaVersion, supervisorPort } from '../harness/protocol.js';
 import { CodedError } from '../lib/errors.js';
+import { archiveLimits } from '../source/archive-rules.js';
 import { sha256Hex } from '../lib/sha256.js';
 
 /** The environment does not make a supervisor. Credentials are never quoted. */
@@ -28,6 +29,13 @@ export interface IdentityRange {
   readonly firstGid: number;
 }
 
+/** Where the archives of repositories come from. */
+export interface ArtifactApi {
+  readonly url: URL;
+  /** Of one archive. */
+  readonly maxBytes: number;
+}
+
 export interface SupervisorConfig {
   readonly listen: ListenAddress;
   /** Of the instance, without a session. */
@@ -36,6 +44,8 @@ export interface SupervisorConfig {
   readonly profileDigest: Digest;
   /** Where inference requests go, with the path that every request begins with. */
   readonly upstream: URL;
+  /** @default sessions with a repository are refused */
+  readonly artifacts?: ArtifactApi;
   readonly sessionBaseDir: string;
   readonly identities: IdentityRange;
   readonly limits: Limits;
@@ -47,12 +57,14 @@ type Env = Readonly<Record<string, string | undefined>>;
 export function readConfig(env: Env, adapterDigestsFile: string): SupervisorConfig {
   const profile = readProfile(env, adapterDigestsFile);
   const sum = profileDigest(profile);
+  const artifacts = readArtifacts(env);
   return {
     listen: readListenAddress(env),
     fence: readFence(env, sum),
     profile,
     profileDigest: sum,
-    upstream: readUpstream(env),
+    upstream: readUrl(env, 'ORKA_ACP_PROVIDER_PROXY_BASE_URL'),
+    ...(artifacts ? { artifacts } : {}),
     sessionBaseDir: env['ORKA_ACP_SESSION_BASE_DIR'] ?? '/sessions',
     identities: readIdentities(env),
     limits: { ...defaultLimits, ...(profile.providerKind === 'codex' ? { maxUpdateEventsPerSecond: 1000 } : {}) },
@@ -129,8 +141,15 @@ function readFence(env: Env, runtimeProfileDigest: Digest): Fence {
   return decoded('fence', () => fence(value, []));
 }
 
-function readUpstream(env: Env): URL {
-  const name = 'ORKA_ACP_PROVIDER_PROXY_BASE_URL';
+function readArtifacts(env: Env): ArtifactApi | undefined {
+  const [url, size] = ['ORKA_ACP_ARTIFACT_API_URL', 'ORKA_ACP_WORKSPACE_MAX_ARTIFACT_BYTES'];
+  if ((env[url] ?? '').trim() === '') return undefined;
+  const maxBytes = whole(env, size, 1, archiveLimits.artifactBytes);
+  if (maxBytes > archiveLimits.artifactBytes) throw invalid(size, `at most ${archiveLimits.artifactBytes}`, maxBytes);
+  return { url: readUrl(env, url), maxBytes };
+}
+
+function readUrl(env: Env, name: string): URL {
   const text = required(env, name);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.search === '';

@@ -1,7 +1,9 @@
 import { CodedError } from '../lib/errors.js';
 import { fitBytes } from '../lib/text.js';
 import { AcpError } from './acp.js';
+import { DownloadError } from './artifact-download.js';
 import { Refusal } from './refusal.js';
+import { WorkspaceError } from './workspace.js';
 
 /** Where the creation of a session failed. */
 export type CreationStage =
@@ -9,6 +11,7 @@ export type CreationStage =
   | 'provider home preparation'
   | 'provider proxy setup'
   | 'ownership finalization'
+  | 'workspace materialization'
   | 'provider adapter initialization';
 
 /** The cause stays in the supervisor's log; the caller learns the stage. */
@@ -24,19 +27,29 @@ export class CreationError extends CodedError<'stage'> {
 /** Bytes of a cause that the caller learns. */
 const longestCause = 500;
 
-/** Whether the agent said that it can serve no such session: another try, here or in another instance, would end like this one. */
+/** Whether the agent can serve no such session, or the repository no such workspace: another try, here or elsewhere, would end like this one. */
 export function isForGood(error: unknown): boolean {
-  return error instanceof CreationError && error.cause instanceof AcpError && error.cause.code === 'unusable';
+  const cause = error instanceof CreationError ? error.cause : undefined;
+  return (
+    (cause instanceof AcpError && cause.code === 'unusable') || (cause instanceof WorkspaceError && cause.code === 'refused')
+  );
 }
 
 /**
- * What the caller learns of a creation that failed: the stage, and the cause where no other try can help, or where the agent broke the
- * protocol. `redact`: takes secrets out of a text. Source: dispatch.md §6.4.
+ * What the caller learns of a creation that failed: the stage, and the cause where no other try can help, where the agent broke the
+ * protocol, or where the artifact did not come. `redact`: takes secrets out of a text. Source: dispatch.md §6.4.
  */
 export function creationRefusal(error: unknown, redact: (text: string) => string): Refusal {
   const stage = error instanceof CreationError ? error.stage : 'unclassified';
-  const cause = error instanceof CreationError && error.cause instanceof AcpError ? error.cause : undefined;
-  const isTold = cause?.code === 'unusable' || cause?.code === 'protocol';
-  const why = isTold ? `: ${fitBytes(redact(cause.message), longestCause, '…')}` : '';
-  return new Refusal('session_poisoned', `creation failed: ${stage}${why}`, { retryable: !isForGood(error) });
+  const told = error instanceof CreationError ? toldCause(error.cause) : undefined;
+  const why = told === undefined ? '' : `: ${fitBytes(redact(told), longestCause, '…')}`;
+  const says = `creation failed: ${stage}${why}`;
+  const isWorkspace = error instanceof CreationError && error.cause instanceof WorkspaceError && error.cause.code === 'refused';
+  // A repository that is refused is no failure of the instance.
+  return new Refusal('session_poisoned', says, { retryable: !isForGood(error), ...(isWorkspace ? { status: 422 } : {}) });
+}
+
+function toldCause(cause: unknown): string | undefined {
+  if (cause instanceof AcpError) return cause.code === 'unusable' || cause.code === 'protocol' ? cause.message : undefined;
+  return cause instanceof WorkspaceError || cause instanceof DownloadError ? cause.message : undefined;
 }

@@ -7,8 +7,11 @@ import { poison } from './prompt.js';
 import { Refusal } from './refusal.js';
 import { move } from './session.js';
 import type { Session } from './session.js';
+import type { SessionFolder } from './session-folder.js';
+import type { SessionIdentity } from './identities.js';
 import { scanAs, WalkError } from './session-user.js';
-import type { ScanAnswer } from './session-user.js';
+import type { CompareAnswer, ScanAnswer } from './session-user.js';
+import { compareWorkspace } from './workspace.js';
 
 /** Names that are never part of a workspace: agents keep their own state there. Source: dispatch.md §7.1. */
 const excluded = [
@@ -41,7 +44,7 @@ function requestProblem({ state, last, order }: Session, request: WorkspaceDelta
 }
 
 /**
- * Compares the workspace of a settled prompt with the empty one that it began with. Its processes are stopped while the session's own
+ * Compares the workspace of a settled prompt with what it began with. Its processes are stopped while the session's own
  * user reads it, and no link is followed. No change makes the session idle again; anything else ends it, and only it. Source: dispatch.md §7.1.
  */
 export async function takeDelta(
@@ -53,9 +56,10 @@ export async function takeDelta(
   if (problem) throw problem;
   try {
     const { found, frozenAt } = await readFrozen(session, request.limits, host);
+    const { relativeRoot } = session.order.workspace;
     if (session.state !== 'validating')
       throw new Refusal('session_poisoned', `the session is ${session.state} and awaits no delta`, { status: 409 });
-    const unchanged = found.entries === 0;
+    const unchanged = found.entries + found.deleted === 0;
     if (unchanged) resume(session);
     else poison(session);
     return {
@@ -65,10 +69,12 @@ export async function takeDelta(
       state: unchanged ? 'no_change' : 'read_only_modified',
       intent: request.intent,
       verifiedBaseline: request.verifiedBaseline,
+      ...(relativeRoot ? { relativeRoot } : {}),
       entryCount: found.entries,
       changedFileCount: found.files,
-      deletedEntryCount: 0,
+      deletedEntryCount: found.deleted,
       symlinkEntryCount: found.links,
+      ...(found.changedPaths.length > 0 ? { changedPaths: found.changedPaths } : {}),
       noFollowVerified: found.folderId === session.folder?.workspaceId,
       publicationSafe: unchanged,
       frozenAt,
@@ -83,23 +89,24 @@ export async function takeDelta(
 
 /** Stops the processes of a session, reads its workspace, and lets them go on if nothing was changed. Throws {@link Refusal}. */
 async function readFrozen(
-  { owner, folder, identity }: Session,
+  { owner, folder, identity, order }: Session,
   limits: WorkspaceDeltaRequest['limits'],
   host: { readonly sameUser: boolean },
 ) {
   if (!owner || !folder) throw new Refusal('session_poisoned', 'the session has no workspace', { status: 409 });
   const user = host.sameUser ? undefined : identity;
-  const order = { folder: folder.workspace, excluded, reserved, maxEntries: limits.maxEntries, maxBytes: limits.maxBytes };
+  const read = order.workspace.baseline.artifact
+    ? (within: number) => compareWorkspace(folder, user, limits.maxEntries, within)
+    : (within: number) => readEmpty(folder, user, limits, within);
   for (const deadline = Date.now() + readWithin; Date.now() < deadline;) {
     if (!(await freeze(owner, Math.min(freezeWithin, deadline - Date.now())))) break;
     const [frozenAt, standstill] = [instant(Date.now()), standstillOf(owner)];
-    const found = await scanAs(user, order, deadline - Date.now()).catch((cause: unknown) => {
+    const found = await read(deadline - Date.now()).catch((cause: unknown) => {
       throw unreadable(cause);
     });
     // What was read while a process ran is read again.
     if (standstillOf(owner) !== standstill) continue;
-    const refusal = foundProblem(found, folder.workspaceId, limits);
-    if (refusal) throw refusal;
+    if (found.folderId !== folder.workspaceId) throw new Refusal('session_poisoned', replacedWorkspace);
     return { found, frozenAt };
   }
   throw new Refusal('session_poisoned', 'processes of the session cannot be stopped');
@@ -110,8 +117,23 @@ function resume(session: Session): void {
   move(session, 'idle');
 }
 
+/** A workspace that began empty: whatever it holds is new. */
+async function readEmpty(
+  { workspace, workspaceId }: SessionFolder,
+  user: SessionIdentity | undefined,
+  limits: WorkspaceDeltaRequest['limits'],
+  within: number,
+): Promise<CompareAnswer> {
+  const order = { folder: workspace, excluded, reserved, maxEntries: limits.maxEntries, maxBytes: limits.maxBytes };
+  const found = await scanAs(user, order, within);
+  const refusal = foundProblem(found, workspaceId, limits);
+  if (refusal) throw refusal;
+  const { folderId, entries, files, links } = found;
+  return { folderId, entries, files, links, deleted: 0, changedPaths: [] };
+}
+
 function foundProblem(found: ScanAnswer, workspaceId: string, limits: WorkspaceDeltaRequest['limits']): Refusal | undefined {
-  if (found.folderId !== workspaceId) return new Refusal('session_poisoned', replacedWorkspace);
+  if (found.folderId !== workspaceId) return undefined;
   if (found.exceeded) {
     const says = `the workspace has more than ${limits.maxEntries} entries or ${limits.maxBytes} bytes, or a path of more than 4096 bytes`;
     return new Refusal('session_poisoned', says, { status: 413 });
@@ -123,6 +145,10 @@ const replacedWorkspace = 'the workspace is not the folder that the session was 
 
 /** A link in the place of a folder cannot be opened as one. */
 function unreadable(cause: unknown): Refusal {
+  if (cause instanceof Refusal) return cause;
+  const says = cause instanceof WalkError ? cause.finding.says : undefined;
+  if (says !== undefined && cause instanceof WalkError && (cause.code === 'refused' || cause.code === 'exceeded'))
+    return new Refusal('session_poisoned', says, { status: cause.code === 'refused' ? 422 : 413 });
   const replaced = cause instanceof WalkError && ['ENOTDIR', 'ELOOP', 'ENOENT', 'ESTALE'].includes(String(cause.finding.found));
   return new Refusal('session_poisoned', replaced ? replacedWorkspace : 'the workspace cannot be read');
 }

@@ -21,6 +21,7 @@ import type {
   Tombstone,
 } from '../harness/sessions.js';
 import { equalJson } from '../lib/json.js';
+import { archiveMediaType, checkArchivePath } from '../source/archive-rules.js';
 import { creationRefusal, isForGood } from './creation-error.js';
 import { createJournal } from './journal.js';
 import type { Journal } from './journal.js';
@@ -293,7 +294,7 @@ function checkPool(given: Fence, own: Fence): void {
 /** Why an order can never become a session of this instance. */
 function orderProblem(request: CreateSessionRequest, { config }: SessionHost): Refusal | undefined {
   const invalid = (says: string) => new Refusal('invalid_request', says);
-  const { profile, agentConfiguration: agent, workspace, mcpConfiguration: mcp, metadata } = request;
+  const { profile, agentConfiguration: agent, workspace, mcpConfiguration: mcp } = request;
   if (profileDigest(profile) !== config.profileDigest)
     return refusalOf({ class: 'stale_fence', fenceMismatch: 'runtime_profile' });
   if (agent && (agent.providerKind !== config.profile.providerKind || agent.model !== config.profile.model))
@@ -307,13 +308,37 @@ function orderProblem(request: CreateSessionRequest, { config }: SessionHost): R
     return invalid(`workspace intent ${workspace.intent} is not that of the profile, ${config.profile.workspaceIntent}`);
   if (workspace.intent !== 'read')
     return invalid(`workspace intent ${workspace.intent} is not available: publication is not part of this version`);
-  const artifacts = [workspace.baseline.artifact, request.workspaceArtifactAuthorization, request.bootstrapArtifactAuthorization];
-  if (artifacts.some((artifact) => artifact !== undefined) || workspace.relativeRoot)
-    return invalid('repositories and artifacts are not part of this version');
-  if (request.bootstrap) return invalid('a transcript cannot be used: session reuse is not part of this version');
-  const { taskUID = '' } = metadata;
+  if (request.bootstrap || request.bootstrapArtifactAuthorization)
+    return invalid('a transcript cannot be used: session reuse is not part of this version');
+  const problem = workspace.baseline.artifact ? repositoryProblem(request, config) : emptyProblem(request);
+  return problem === undefined ? undefined : invalid(problem);
+}
+
+function emptyProblem({
+  workspace,
+  workspaceArtifactAuthorization,
+  metadata: { taskUID = '' },
+}: CreateSessionRequest): string | undefined {
+  if (workspaceArtifactAuthorization ?? workspace.relativeRoot) return 'a root or an authorization needs an artifact';
   const empty = { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
-  return equalJson(workspace.baseline, empty) ? undefined : invalid('the baseline is not the empty workspace of the Task');
+  return equalJson(workspace.baseline, empty) ? undefined : 'the baseline is not the empty workspace of the Task';
+}
+
+function repositoryProblem(
+  { workspace: { baseline, relativeRoot }, workspaceArtifactAuthorization: authorization }: CreateSessionRequest,
+  { artifacts }: SessionHost['config'],
+): string | undefined {
+  const { artifact, revision, repositoryIdentity } = baseline;
+  if (!artifacts) return 'repositories are not available: the instance has no artifact API (ORKA_ACP_ARTIFACT_API_URL)';
+  if (!artifact || !authorization) return 'workspaceArtifactAuthorization is missing';
+  if (repositoryIdentity.startsWith('empty:') || !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(revision) || /^0+$/.test(revision))
+    return 'the baseline has an artifact, and is not a commit of a repository';
+  if (artifact.mediaType !== archiveMediaType) return `the artifact is not of the type ${archiveMediaType}`;
+  if (artifact.artifactID !== artifact.digest.replace(':', '-')) return 'the artifactID is not that of the digest';
+  if (artifact.sizeBytes < 1 || artifact.sizeBytes > artifacts.maxBytes)
+    return `the artifact has ${artifact.sizeBytes} bytes, allowed are 1 to ${artifacts.maxBytes}`;
+  const rootProblem = relativeRoot ? checkArchivePath(Buffer.from(relativeRoot)) : undefined;
+  return rootProblem && `relativeRoot: ${rootProblem.says}`;
 }
 
 /** Whether a policy is the one that the profile was made of, and its digests follow from it. */

@@ -1,5 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, lchownSync, lstatSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { CodedError } from '../lib/errors.js';
 import { sha256Hex } from '../lib/sha256.js';
@@ -23,6 +34,9 @@ export interface SessionFolder {
 
 /** What the root of a session holds. */
 const lentNames = ['home', 'tmp', 'workspace', 'xdg'] as const;
+
+/** A file in the root, which stays the supervisor's: what a workspace began with. */
+export const recordName = 'workspace-record';
 
 /** Creates the folders as the supervisor's own; `giveAway` is the last step. Source: dispatch.md §6.4. */
 export function createSessionFolder(baseDir: string, sessionUID: string, generation: number): SessionFolder {
@@ -89,6 +103,8 @@ export async function removeSessionFolder(root: string): Promise<void> {
     await empty(root, undefined, { folders, shared: [] });
   }
   for (const folder of folders) rmdirSync(folder);
+  const record = path.join(root, recordName);
+  if (isThere(record)) unlinkSync(record);
   rmdirSync(root);
 }
 

@@ -1,13 +1,18 @@
 /** Work on what a session owns is done as the session's own user, in a child with bounded time, memory and output. */
 import { spawn } from 'node:child_process';
-import { flag, integer, record, text } from '../harness/decode.js';
+import type { ChildProcessByStdio } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { flag, integer, list, optional, record, text } from '../harness/decode.js';
 import type { Decoder } from '../harness/decode.js';
 import { decodeText } from '../harness/decode.js';
 import { CodedError } from '../lib/errors.js';
 import type { SessionIdentity } from './identities.js';
 
-/** `failed`: the child met an error of the file system. The other codes: it exceeded a bound, or ended without an answer. */
-export class WalkError extends CodedError<'failed' | 'time' | 'output' | 'ended'> {}
+/**
+ * `failed`: the child met an error of the file system; `refused`, `exceeded`: what it read breaks a rule or a limit, which `says` names. The
+ * other codes: the child exceeded a bound, or ended without an answer.
+ */
+export class WalkError extends CodedError<'failed' | 'refused' | 'exceeded' | 'time' | 'output' | 'ended'> {}
 
 export interface ScanOrder {
   readonly folder: string;
@@ -54,11 +59,64 @@ export interface SignalAnswer {
   readonly found: boolean;
 }
 
+/** What fills an empty folder. */
+export interface ExtractOrder {
+  readonly folder: string;
+  /** Folder of the archive that becomes the whole. */
+  readonly relativeRoot?: string;
+  /** @default those of every archive */
+  readonly limits?: { readonly entries: number; readonly fileBytes: number; readonly treeBytes: number };
+}
+
+export interface ExtractAnswer {
+  readonly folderId: string;
+  /** Entries of the folder. */
+  readonly entries: number;
+  readonly files: number;
+  readonly links: number;
+  /** Of files and link targets of the whole archive. */
+  readonly bytes: number;
+}
+
+/** Records what a folder holds. */
+export interface CaptureOrder {
+  readonly capture: true;
+  readonly folder: string;
+  readonly maxEntries: number;
+}
+
+export interface CaptureAnswer {
+  readonly folderId: string;
+  readonly entries: number;
+}
+
+/** Compares a folder with its record. */
+export interface CompareOrder {
+  readonly folder: string;
+  readonly maxEntries: number;
+  /** Changed paths that are named. */
+  readonly mostPaths: number;
+}
+
+export interface CompareAnswer {
+  readonly folderId: string;
+  /** Entries that are new or changed. */
+  readonly entries: number;
+  /** How many of these are files, and links. */
+  readonly files: number;
+  readonly links: number;
+  /** Entries that are gone, or became another kind. */
+  readonly deleted: number;
+  /** Escaped, each of at most 256 bytes. */
+  readonly changedPaths: readonly string[];
+}
+
 /** Milliseconds. A session that makes files for minutes is removed for minutes: who gives up ends all sessions of the instance. */
 const [scanWithin, removeWithin] = [15_000, 600_000];
-/** Bytes of an answer. */
-const longestAnswer = 4096;
+/** Bytes of an answer. JSON may escape each character of a path once more. */
+const longestAnswer = 16 * 1024;
 const program = new URL('./walker.js', import.meta.url).pathname;
+const extractor = new URL('./extractor.js', import.meta.url).pathname;
 
 const count = integer(0);
 const scanAnswer: Decoder<ScanAnswer> = record({
@@ -72,11 +130,73 @@ const scanAnswer: Decoder<ScanAnswer> = record({
 });
 const removeAnswer: Decoder<RemoveAnswer> = record({ left: count, code: text({ max: 64 }) });
 const signalAnswer: Decoder<SignalAnswer> = record({ found: flag });
-const failure = record({ failed: text({ max: 64 }) });
+const extractAnswer: Decoder<ExtractAnswer> = record({
+  folderId: text({ max: 64 }),
+  entries: count,
+  files: count,
+  links: count,
+  bytes: count,
+});
+const captureAnswer: Decoder<CaptureAnswer> = record({ folderId: text({ max: 64 }), entries: count });
+const compareAnswer: Decoder<CompareAnswer> = record({
+  folderId: text({ max: 64 }),
+  entries: count,
+  files: count,
+  links: count,
+  deleted: count,
+  changedPaths: list(text({ max: 256 }), { max: 20 }),
+});
+const problem = text({ max: 1024 });
+const failure = record({ failed: optional(text({ max: 64 })), refused: optional(problem), exceeded: optional(problem) });
 
 /** Counts what a folder of a session holds. Throws {@link WalkError}. `identity` undefined: users are not switched. */
 export async function scanAs(identity: SessionIdentity | undefined, order: ScanOrder, within = scanWithin): Promise<ScanAnswer> {
   return decodeAnswer(scanAnswer, await run(identity, order, within));
+}
+
+/** Writes what a folder of a session holds to an open file. Throws {@link WalkError}. */
+export async function captureAs(
+  identity: SessionIdentity | undefined,
+  order: CaptureOrder,
+  file: number,
+  within: number,
+): Promise<CaptureAnswer> {
+  return decodeAnswer(captureAnswer, await run(identity, order, within, file));
+}
+
+/** Compares a folder of a session with what {@link captureAs} wrote. Throws {@link WalkError}. */
+export async function compareAs(
+  identity: SessionIdentity | undefined,
+  order: CompareOrder,
+  file: number,
+  within: number,
+): Promise<CompareAnswer> {
+  return decodeAnswer(compareAnswer, await run(identity, order, within, file));
+}
+
+/**
+ * Fills an empty folder of a session from an archive. `feed` writes the archive, and throws if it is not the right one: then the child ends
+ * before it makes a link, and the error of `feed` is thrown, unless the child refused the archive before. Throws {@link WalkError}.
+ */
+export async function extractAs(
+  identity: SessionIdentity | undefined,
+  order: ExtractOrder,
+  feed: (archive: Writable, signal: AbortSignal) => Promise<void>,
+  within: number,
+): Promise<ExtractAnswer> {
+  const child = spawnChild([extractor, JSON.stringify({ identity, order })]);
+  const ended = new AbortController();
+  const answered = answerOf(child, within).finally(() => ended.abort());
+  const fed = feed(child.stdin, ended.signal).then(() => child.stdin.end());
+  const settled = fed.catch(() => child.kill('SIGKILL'));
+  try {
+    return decodeAnswer(extractAnswer, await answered);
+  } catch (error) {
+    await settled;
+    // A child that ended without an answer was ended by us, or ran out of memory.
+    if (error instanceof WalkError && error.code === 'ended') await fed;
+    throw error;
+  }
 }
 
 /** Removes files of a session, whose processes must be gone. Throws {@link WalkError}. */
@@ -104,20 +224,37 @@ export async function signalUser(uid: number, signal: SignalOrder['signal'], wit
 }
 
 function decodeAnswer<T>(decoder: Decoder<T>, answer: string): T {
-  if (answer.startsWith('{"failed"')) {
-    const { failed } = decodeText(failure, answer);
+  if (!/^\{"(?:failed|refused|exceeded)"/.test(answer)) return decodeText(decoder, answer);
+  const { failed, refused, exceeded } = decodeText(failure, answer);
+  if (failed !== undefined)
     throw new WalkError('failed', { at: 'folder of a session', found: failed, says: 'it cannot be read' });
-  }
-  return decodeText(decoder, answer);
+  throw new WalkError(refused === undefined ? 'exceeded' : 'refused', { at: 'workspace', says: refused ?? exceeded ?? '' });
+}
+
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+
+/** @param file a descriptor that the child gets as its fourth */
+function spawnChild(args: readonly string[], file?: number): Child {
+  return spawn(process.execPath, ['--max-old-space-size=128', ...args], {
+    cwd: '/',
+    env: {},
+    stdio: ['pipe', 'pipe', 'ignore', ...(file === undefined ? [] : [file])],
+  }) as Child;
 }
 
 function run(
   identity: SessionIdentity | undefined,
-  order: ScanOrder | RemoveOrder | SignalOrder,
+  order: ScanOrder | RemoveOrder | SignalOrder | CaptureOrder | CompareOrder,
   within: number,
+  file?: number,
 ): Promise<string> {
-  const args = ['--max-old-space-size=128', program];
-  const child = spawn(process.execPath, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawnChild([program], file);
+  child.stdin.end(JSON.stringify({ identity, order }));
+  return answerOf(child, within);
+}
+
+function answerOf(child: Child, within: number): Promise<string> {
+  child.stdin.on('error', () => undefined);
   return new Promise((resolve, reject) => {
     let answer = '';
     const fail = (code: 'time' | 'output' | 'ended', says: string) => {
@@ -126,7 +263,7 @@ function run(
       reject(new WalkError(code, { at: 'folder of a session', says }));
     };
     const timer = setTimeout(() => fail('time', `it was not read within ${within} ms`), within);
-    child.stdout.setEncoding('latin1').on('data', (part: string) => {
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
       answer += part;
       if (answer.length > longestAnswer) fail('output', `the answer has more than ${longestAnswer} bytes`);
     });
@@ -136,6 +273,5 @@ function run(
       if (code === 0) resolve(answer);
       else fail('ended', `the child ended with ${signal ?? `exit code ${code ?? 'unknown'}`} and did not answer`);
     });
-    child.stdin.on('error', () => undefined).end(JSON.stringify({ identity, order }));
   });
 }

@@ -25,6 +25,7 @@ import type { ProviderProxy, ProxyRoute } from './provider-proxy.js';
 import { createSessionFolder, giveAway, removeSessionFolder, writePrivateFile } from './session-folder.js';
 import type { SessionFolder } from './session-folder.js';
 import { mayMove } from './session-state.js';
+import { fillWorkspace } from './workspace.js';
 
 /** What the sessions of one supervisor share. */
 export interface SessionHost {
@@ -64,6 +65,8 @@ export interface Session {
   agent?: Agent;
   /** The end of what its agent wrote to stderr. */
   stderr?: () => string;
+  /** Its workspace, while that is being filled. */
+  filling?: { readonly stop: () => void; readonly done: Promise<unknown> };
   /** Its end, while that is under way. */
   closing?: Promise<boolean>;
   /** The prompt that runs. */
@@ -136,6 +139,7 @@ export async function openSession(session: Session, host: SessionHost, log: Log)
   await stage('ownership finalization', () => {
     giveAway(folder.root, identity);
   });
+  await stage('workspace materialization', () => fill(session, folder, identity, host, log));
   session.agent = await stage('provider adapter initialization', () =>
     startAgent(
       {
@@ -166,6 +170,24 @@ export async function openSession(session: Session, host: SessionHost, log: Log)
   );
 }
 
+/** The end of the session stops it. */
+async function fill(
+  session: Session,
+  folder: SessionFolder,
+  identity: SessionIdentity | undefined,
+  { config }: SessionHost,
+  log: Log,
+): Promise<void> {
+  const stop = new AbortController();
+  const done = fillWorkspace({ order: session.order, folder, identity, signal: stop.signal }, config.artifacts, log);
+  session.filling = { stop: () => stop.abort(), done: done.catch(() => undefined) };
+  try {
+    await done;
+  } finally {
+    delete session.filling;
+  }
+}
+
 /** Late updates are logged at 1, 10, 100 and so on, so that a flood costs a few lines. */
 function reportsOf(session: string, log: Log): AgentReports {
   return {
@@ -187,8 +209,11 @@ export function closeSession(session: Session): Promise<boolean> {
   return session.closing;
 }
 
-async function endAll({ route, owner, folder }: Session): Promise<boolean> {
+async function endAll(session: Session): Promise<boolean> {
+  const { route, owner, folder, filling } = session;
   route?.remove();
+  filling?.stop();
+  await filling?.done;
   const gone = owner === undefined || (await killAll(owner));
   if (gone && folder) await removeSessionFolder(folder.root);
   return gone;

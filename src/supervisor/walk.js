@@ -23,16 +23,16 @@ import {
 /** @typedef {{ readonly name: Buffer, readonly kind: Kind, readonly bytes: number }} Entry */
 
 /** Linux's O_PATH, which Node does not export: opening this way needs no right to read and blocks on nothing. */
-const pathOnly = 0o10000000;
-const folderFlags = pathOnly | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+export const pathOnly = 0o10000000;
+export const folderFlags = pathOnly | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Bytes of the path of an entry. It bounds the depth, and with it the open descriptors. Source: dispatch.md §7.1. */
-const longestPath = 4096;
+export const longestPath = 4096;
 
 /** An entry of an open folder. @param {number} fd @param {Buffer} name */
-const entryAt = (fd, name) => Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), name]);
+export const entryAt = (fd, name) => Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), name]);
 
 /** @param {{ readonly dev: bigint, readonly ino: bigint }} stat */
-const idOf = ({ dev, ino }) => `${dev}:${ino}`;
+export const idOf = ({ dev, ino }) => `${dev}:${ino}`;
 
 /** Opens a folder that is no link, and makes it usable if it is our own. @param {string | Buffer} path @returns {Folder} */
 export function openFolder(path) {
@@ -49,7 +49,7 @@ export function openFolder(path) {
 }
 
 /** @param {Folder} folder @returns {Generator<Buffer, undefined>} */
-function* namesIn({ fd }) {
+export function* namesIn({ fd }) {
   const handle = opendirSync(`/proc/self/fd/${fd}`, { encoding: /** @type {BufferEncoding} */ ('buffer') });
   try {
     for (let entry = handle.readSync(); entry !== null; entry = handle.readSync())
@@ -60,7 +60,7 @@ function* namesIn({ fd }) {
 }
 
 /** @param {import('node:fs').BigIntStats} stat @returns {Kind} */
-function kindOf(stat) {
+export function kindOf(stat) {
   if (stat.isFile()) return 'file';
   if (stat.isDirectory()) return 'folder';
   return stat.isSymbolicLink() ? 'link' : 'other';

@@ -1,6 +1,8 @@
 // The program that a supervisor runs for work on what a session owns, see session-user.ts: one order on stdin, one answer on stdout.
 
 import { readFileSync } from 'node:fs';
+import { becomeUser } from './become-user.js';
+import { capture, compare, TreeError } from './tree.js';
 import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
 
 /** @typedef {import('./identities.js').SessionIdentity} SessionIdentity */
@@ -10,20 +12,11 @@ import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
 /** @typedef {import('./session-user.js').ScanAnswer} ScanAnswer */
 /** @typedef {import('./session-user.js').RemoveAnswer} RemoveAnswer */
 /** @typedef {import('./session-user.js').SignalAnswer} SignalAnswer */
-
-/**
- * Becomes the user of the session, for good. A process that changes its user itself, without a new program after it, cannot be traced or
- * opened in /proc by others of that user.
- *
- * @param {SessionIdentity} identity
- */
-function becomeUser({ uid, gid }) {
-  // Node's own handler would open a debugger for every process that may send the signal.
-  process.on('SIGUSR1', () => undefined);
-  process.setgroups?.([]);
-  process.setgid?.(gid);
-  process.setuid?.(uid);
-}
+/** @typedef {import('./session-user.js').CaptureOrder} CaptureOrder */
+/** @typedef {import('./session-user.js').CaptureAnswer} CaptureAnswer */
+/** @typedef {import('./session-user.js').CompareOrder} CompareOrder */
+/** @typedef {import('./session-user.js').CompareAnswer} CompareAnswer */
+/** @typedef {{ readonly refused: string } | { readonly exceeded: string }} TreeProblem */
 
 /** @param {ScanOrder} order @returns {ScanAnswer} */
 function scan({ folder, excluded, reserved, maxEntries, maxBytes }) {
@@ -82,15 +75,21 @@ function signalOthers({ signal }, identity) {
   }
 }
 
-/** @returns {ScanAnswer | RemoveAnswer | SignalAnswer | { readonly failed: string }} */
+/** Descriptor of the record of a workspace. The supervisor opened it: the session's user may not. */
+const record = 3;
+
+/** @returns {ScanAnswer | RemoveAnswer | SignalAnswer | CaptureAnswer | CompareAnswer | { readonly failed: string } | TreeProblem} */
 function answer() {
-  /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder | SignalOrder }} */
+  /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder | SignalOrder | CaptureOrder | CompareOrder }} */
   const { identity, order } = JSON.parse(readFileSync(0, 'utf8'));
   try {
     if (identity) becomeUser(identity);
     if ('signal' in order) return signalOthers(order, identity);
+    if ('mostPaths' in order) return compare(order, record);
+    if ('capture' in order) return capture(order, record);
     return 'folder' in order ? scan(order) : remove(order);
   } catch (error) {
+    if (error instanceof TreeError) return error.code === 'refused' ? { refused: error.message } : { exceeded: error.message };
     // A message would quote names that the session chose.
     return { failed: /** @type {NodeJS.ErrnoException} */ (error).code ?? 'unknown' };
   }

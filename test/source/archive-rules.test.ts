@@ -7,6 +7,7 @@ import {
   checkLinkTarget,
   isProtectedName,
   isReservedName,
+  shownPath,
 } from '../../src/source/archive-rules.js';
 import type { Vector } from '../support/vectors.js';
 import { readVectors } from '../support/vectors.js';
@@ -89,6 +90,19 @@ describe('a path in an archive', () => {
       isProtectedName('.git'),
     ]).toEqual([true, false, true, true]);
   });
+});
+
+test.each([
+  ['a/ü b', 'a/ü b'],
+  ['a\n\u001b[2J', 'a\\x0a\\x1b[2J'],
+  ['a\\b', 'a\\\\b'],
+  ['a\u202eb\u2028', 'a\\u202eb\\u2028'],
+  [Uint8Array.of(0x61, 0xff, 0x5c, 0x0a), 'a\\xff\\\\\\x0a'],
+  ['x'.repeat(300), `${'x'.repeat(253)}…`],
+  ['ü'.repeat(200), `${'ü'.repeat(126)}…`],
+])('a path %j is shown escaped and cut', (path, shown) => {
+  expect(shownPath(path)).toBe(shown);
+  expect(Buffer.byteLength(shownPath(path))).toBeLessThanOrEqual(256);
 });
 
 describe('the target of a link', () => {

@@ -1,0 +1,33 @@
+// The program that a supervisor runs to fill the workspace of a session, see session-user.ts: an order in its argument, an archive on stdin,
+// one answer on stdout. The supervisor ends the archive only if it is the right one.
+
+import { shownPath } from '../source/archive-rules.js';
+import { becomeUser } from './become-user.js';
+import { ArchiveError, Extraction } from './extract.js';
+import { TarError } from './tar-reader.js';
+
+/** @typedef {import('./identities.js').SessionIdentity} SessionIdentity */
+/** @typedef {import('./session-user.js').ExtractOrder} ExtractOrder */
+
+/** @param {unknown} error */
+function failure(error) {
+  if (error instanceof ArchiveError) return { refused: error.message };
+  if (error instanceof TarError) return { refused: `the archive is malformed: ${error.message}` };
+  return { failed: shownPath(/** @type {NodeJS.ErrnoException} */ (error).code ?? 'unknown') };
+}
+
+async function answer() {
+  /** @type {{ readonly identity?: SessionIdentity, readonly order: ExtractOrder }} */
+  const { identity, order } = JSON.parse(process.argv[2] ?? '');
+  try {
+    process.umask(0o077);
+    if (identity) becomeUser(identity);
+    const extraction = new Extraction(order);
+    for await (const part of process.stdin) extraction.push(part);
+    return extraction.end();
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+process.stdout.write(`${JSON.stringify(await answer())}\n`, () => process.exit(0));
