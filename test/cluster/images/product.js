@@ -123,6 +123,8 @@ export async function productImages(folder) {
       program('/usr/bin/setpriv', '/usr/bin/setpriv'),
       program('/usr/bin/prlimit', '/usr/bin/prlimit'),
       program('/bin/bash', '/bin/bash'),
+      // One binary and no helper programs: it has no http.
+      program('/usr/bin/git', '/usr/bin/git'),
     ])
   ).flat();
   const runtime = buildImage({
@@ -138,6 +140,7 @@ export async function productImages(folder) {
       ...filesOf(modules, '/opt/codex-acp/node_modules', (name) => !/\.(d\.ts|map|md)$/.test(name)),
       { path: '/etc/orka/adapter-digests.json', content: `${JSON.stringify(digests)}\n` },
       { path: '/etc/orka/codex.toml', source: path.join(repository, 'images/acp-codex/codex.toml'), mode: 0o644 },
+      { path: '/etc/gitconfig', source: path.join(repository, 'images/acp-codex/gitconfig'), mode: 0o644 },
       { path: '/sessions', folder: true, mode: 0o711 },
       { path: '/home/worker', folder: true },
     ]),
