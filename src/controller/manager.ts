@@ -39,8 +39,11 @@ import { UnservedTasks } from './unserved-tasks.js';
 import { watchServedFields } from './served-fields.js';
 import type { ServedFields } from './served-fields.js';
 import type { ControllerSettings } from './settings.js';
+import { Publisher } from './publisher.js';
+import { PublisherKeys, publisherService } from './publisher-keys.js';
 import type { AttemptStep } from './task/attempt-port.js';
 import { createTaskReconciler } from './task/reconcile.js';
+import type { SourceStep } from './task/source-run.js';
 import { watchTokens } from './tokens.js';
 import type { Tokens } from './tokens.js';
 import { childKinds, poolOf, poolsOn, watchedKinds, watchWorld } from './world.js';
@@ -75,8 +78,8 @@ interface Leading {
 /** Told of each effect of a pool before it begins, and again once it has been performed. */
 type EffectHook = (effect: PoolEffectName, phase: 'begins' | 'performed') => void;
 
-/** Told of each step of an attempt before it begins, and again once it has been taken. */
-type StepHook = (step: AttemptStep, phase: 'begins' | 'performed') => void;
+/** Told of each step of an attempt, and of its repository, before it begins, and again once it has been taken. */
+type StepHook = (step: AttemptStep | SourceStep, phase: 'begins' | 'performed') => void;
 
 /** For whoever wants to see, or to end, a controller at an exact step. */
 export interface ControllerHooks {
@@ -338,6 +341,7 @@ function lead({
     runtimeNamespace: settings.runtimeNamespace,
     record: createAnnouncer({ recorder, log, metrics }),
   };
+  const publisher = publisherOf(settings, { client, signal: ends, failures });
   const pools = createPoolReconciler({
     ...common,
     statusManager,
@@ -378,6 +382,8 @@ function lead({
     again: (key) => queues.tasks.add(key),
     onStep,
     leads: leadership.holds,
+    source: publisher?.source,
+    publisherService: publisher?.service,
     maxTasksPerNamespace: settings.maxTasksPerNamespace || undefined,
     taskTtlSeconds: settings.taskTtlSeconds < 0 ? undefined : settings.taskTtlSeconds,
     pauseOf: (namespace) => pauses.of(namespace),
@@ -450,8 +456,21 @@ function lead({
         tasks.idle(),
         closed(recorder),
       ]);
+      publisher?.source.close();
     },
   };
+}
+
+/** The publisher of the installation, whose keys are kept from now on. `undefined` = it has none. */
+function publisherOf(
+  { publisherNamespace: namespace }: ControllerSettings,
+  { client, signal, failures }: { readonly client: KubeClient; readonly signal: AbortSignal; readonly failures: FailureLog },
+): { readonly source: Publisher; readonly service: string } | undefined {
+  if (namespace === '') return undefined;
+  const onError = (error: unknown) => failures.failed('publisher keys', error);
+  const keys = new PublisherKeys({ client, namespace, manager: controllerName, clock: systemClock, onError, signal });
+  void keys.keep();
+  return { source: new Publisher(keys), service: `${namespace}/${publisherService.name}` };
 }
 
 /** Every key that there is, also of pools that are gone and left something. */

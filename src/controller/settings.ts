@@ -31,6 +31,8 @@ export interface ControllerSettings {
   readonly gates: { readonly agentSandbox: boolean; readonly workspaceDispatch: boolean };
   /** Forges whose repositories Tasks may use: `host` or `host:port`. Empty = repositories are refused. */
   readonly forges: readonly string[];
+  /** Of the publisher, which fetches repositories; `''` = there is none. */
+  readonly publisherNamespace: string;
   /** Of this package. */
   readonly version: string;
 }

@@ -3,6 +3,8 @@ import type { Registry } from 'prom-client';
 import { executionOutcomes } from '../api/task.js';
 import type { ExecutionOutcome } from '../api/task.js';
 import type { Milliseconds } from '../lib/duration.js';
+import { sourceRefusals } from '../domain/source-refusals.js';
+import type { SourceWork } from './task/source-run.js';
 import { waitReasons } from './task/decision.js';
 import type { WaitsFor } from './task/decision.js';
 
@@ -16,6 +18,8 @@ export interface TaskMetrics {
   readonly attemptPassed: (phase: AttemptPhase, took: Milliseconds) => void;
   /** Once. Asked at each scrape: what the Tasks wait for that have not begun. */
   readonly tasksWaiting: (list: () => Iterable<WaitsFor>) => void;
+  /** The publisher answered for a repository, or did not: `ok`, or the code of the failure. */
+  readonly sourceCalled: (work: SourceWork, code: string, took: Milliseconds) => void;
   /** A Task was refused, for this reason. */
   readonly taskRefused: (reason: string) => void;
   /** A Task has ended, well or not, for this reason. */
@@ -38,6 +42,9 @@ const endedReasons = [
   'ReadOnlyWorkspaceModified',
   'WorkspaceValidationFailed',
   'InvalidRuntimeProfile',
+  'InvalidWorkspace',
+  'WorkspaceUnsupported',
+  'CredentialBlocked',
   'InvalidAttempt',
   'RestoreIdentityChanged',
 ];
@@ -49,6 +56,7 @@ export function taskMetrics(registers: Registry[]): TaskMetrics {
   return {
     ...attemptMetrics(registers),
     ...waitingMetrics(registers),
+    ...sourceMetrics(registers),
     taskRefused: byReason(
       { name: 'orka_workspaces_tasks_refused_total', help: 'Tasks that were refused, by reason.', registers },
       refusedReasons,
@@ -101,6 +109,35 @@ function waitingMetrics(registers: Registry[]): Pick<TaskMetrics, 'tasksWaiting'
   return {
     tasksWaiting: (of) => {
       list = of;
+    },
+  };
+}
+
+const sourceWorks = ['resolve', 'prepare', 'refresh'] as const satisfies readonly SourceWork[];
+
+function sourceMetrics(registers: Registry[]): Pick<TaskMetrics, 'sourceCalled'> {
+  const took = new Histogram({
+    name: 'orka_workspaces_source_seconds',
+    help: 'How long successful calls of the publisher took.',
+    labelNames: ['call'],
+    buckets: phaseBuckets,
+    registers,
+  });
+  const failed = new Counter({
+    name: 'orka_workspaces_source_failures_total',
+    help: 'Calls of the publisher that failed, by call and code.',
+    labelNames: ['call', 'code'],
+    registers,
+  });
+  const codes = Object.keys(sourceRefusals);
+  for (const call of sourceWorks) {
+    took.zero({ call });
+    for (const code of codes) failed.inc({ call, code }, 0);
+  }
+  return {
+    sourceCalled: (call, code, milliseconds) => {
+      if (code === 'ok') took.observe({ call }, milliseconds / 1000);
+      else failed.inc({ call, code: codes.includes(code) ? code : 'other' });
     },
   };
 }

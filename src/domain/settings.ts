@@ -122,6 +122,17 @@ export const settings = {
       description: 'Forges whose repositories Tasks may use, as host or host:port. None: repositories are refused.',
     }),
   },
+  publisherNamespace: {
+    flag: '--publisher-namespace',
+    variable: 'ORKA_PUBLISHER_NAMESPACE',
+    argument: '<name>',
+    schema: text({
+      maxLength: 63,
+      pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$',
+      default: '',
+      description: 'Namespace of the publisher, which fetches repositories. Empty: there is none.',
+    }),
+  },
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof settings;
@@ -147,6 +158,8 @@ export interface InstallationSettings {
    * @default - Tasks with a repository are refused
    */
   readonly forges?: readonly string[] | undefined;
+  /** @default - there is no publisher */
+  readonly publisherNamespace?: string | undefined;
 }
 
 /** The default of a setting that has one. */
@@ -157,8 +170,9 @@ export function defaultOf<Name extends SettingName>(name: Name): SettingValues[N
 /** The settings that an installation starts its controller with. What is absent keeps the controller's default. */
 export function settingsOf(
   installation: InstallationSettings,
-): Omit<SettingValues, 'maxTasksPerNamespace' | 'taskTtlSeconds' | 'forges'> & Partial<SettingValues> {
-  const { namespaces, apiPort, idlePoolTtl, maxTasksPerNamespace, taskTtlSeconds, defaultProvider, gates, forges } = installation;
+): Omit<SettingValues, 'maxTasksPerNamespace' | 'taskTtlSeconds' | 'forges' | 'publisherNamespace'> & Partial<SettingValues> {
+  const { namespaces, apiPort, idlePoolTtl, maxTasksPerNamespace, taskTtlSeconds, defaultProvider, gates } = installation;
+  const { forges, publisherNamespace } = installation;
   return {
     controllerNamespace: namespaces.controller,
     taskNamespaces: namespaces.tasks,
@@ -172,6 +186,7 @@ export function settingsOf(
     agentSandboxEnabled: gates.agentSandbox,
     workspaceDispatchEnabled: gates.workspaceDispatch,
     ...(forges === undefined ? {} : { forges }),
+    ...(publisherNamespace === undefined ? {} : { publisherNamespace }),
   };
 }
 

@@ -23,6 +23,8 @@ export interface AskedSource {
   readonly ref?: string | undefined;
   /** Secret and key of the credential; `undefined` = the repository is read anonymously. */
   readonly credential?: { readonly secret: string; readonly key: string } | undefined;
+  /** `<namespace>/<name>` of the Service of the publisher. */
+  readonly service?: string | undefined;
 }
 
 export interface SourceRefusal {
@@ -196,12 +198,27 @@ export const sourceRefusals: Readonly<Record<string, Row>> = {
   storage_full: platform('the publisher has no room for the archive of the tree'),
   journal_full: platform('the publisher has no room for another operation'),
   journal_unavailable: platform('the publisher cannot store its operations'),
-  unreachable: platform('the publisher cannot be reached'),
+  unreachable: {
+    reason: 'WorkspaceUnsupported',
+    told: ({ service }) => ({
+      field: gitRepo,
+      says: `the publisher cannot be reached${service === undefined ? '' : ` (Service ${service})`}`,
+      remedy: 'tell the operator of the platform',
+    }),
+  },
   timeout: platform('the publisher did not answer in time'),
   aborted: platform('the controller stopped waiting for the publisher'),
   protocol: platform('the publisher gave an answer that the controller cannot read'),
+  credential_changed: {
+    reason: 'CredentialBlocked',
+    told: ({ credential }) => ({
+      field: 'spec.workspace.readCredentialRef',
+      says: `Secret ${credential?.secret ?? ''} was changed after the Task was bound`,
+      remedy: 'create the Task again to use the present credential',
+    }),
+  },
+  credential_unread: platform('the controller could not read the Secret of the credential'),
   abandoned: platform('the call to the publisher was given up'),
-  keys_unavailable: platform('the keys of the publisher can be neither read nor made'),
 };
 
 /** What a Task says when its source is refused for good. A code that is not known is one of a newer publisher. */

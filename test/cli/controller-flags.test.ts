@@ -125,6 +125,7 @@ const candidates: Readonly<Record<SettingName, fc.Arbitrary<Json>>> = {
   agentSandboxEnabled: flag,
   workspaceDispatchEnabled: flag,
   forges: fc.array(fc.constantFrom('github.com', 'git.example:8443', 'Git.example', 'git.example:65536', 'https://a')),
+  publisherNamespace: fc.oneof(labels, fc.constant('')),
 };
 const combinations = fc.record(Object.fromEntries(withKey.map((name) => [name, candidates[name]])), {
   requiredKeys: ['controllerNamespace', 'taskNamespaces', 'runtimeNamespace'],

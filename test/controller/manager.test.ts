@@ -52,6 +52,7 @@ function start(): void {
     idlePoolTtl: 900_000,
     maxTasksPerNamespace: 0,
     taskTtlSeconds: -1,
+    publisherNamespace: '',
     defaultProvider: '',
     forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },

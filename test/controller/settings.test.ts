@@ -18,6 +18,7 @@ const good: WrittenSettings = {
   agentSandboxEnabled: at('--agent-sandbox-enabled', 'false'),
   workspaceDispatchEnabled: at('--acp-workspace-dispatch-enabled', 'false'),
   forges: at('--source-forge'),
+  publisherNamespace: at('--publisher-namespace', ''),
 };
 const read = (changed: Partial<WrittenSettings> = {}) => readSettings({ ...good, ...changed }, '1.2.3');
 
@@ -34,6 +35,7 @@ test('settings are read as numbers, milliseconds and switches', () => {
     defaultProvider: 'agent-sandbox',
     gates: { agentSandbox: false, workspaceDispatch: false },
     forges: [],
+    publisherNamespace: '',
     version: '1.2.3',
   });
 });

@@ -155,6 +155,8 @@ export function seen(task: Task, change: Partial<TaskObservation> = {}): TaskObs
     epoch,
     ledSince: created,
     ttlSeconds: undefined,
+    source: undefined,
+    fetching: false,
     running: false,
     begun: false,
     ended: undefined,

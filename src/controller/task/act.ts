@@ -1,4 +1,4 @@
-import type { Agent, RuntimePool, Task, TaskStatus } from '../../api/index.js';
+import type { Agent, RuntimePool, Task, TaskExecutionStatus, TaskStatus } from '../../api/index.js';
 import { refusedStatus, queuedStatus } from '../../domain/admission/project.js';
 import { annotationKeys, finalizers, labelKeys } from '../../domain/labels.js';
 import type { Plan } from '../../domain/plan.js';
@@ -30,6 +30,8 @@ import type { TaskObservation } from './observation.js';
 import { promptSource } from './observe.js';
 import { creating } from './refused.js';
 import { readReceipt } from './result.js';
+import { readSourceCredential, unusableCredential } from './source-credential.js';
+import type { SourceWork } from './source-run.js';
 import { readSnapshot, storeSnapshot } from './snapshot-secret.js';
 import { ended, undelivered } from './status.js';
 import type { Undelivered } from './status.js';
@@ -44,6 +46,8 @@ export interface TaskActOptions {
   readonly record: (event: KubeEvent) => void;
   /** Runs an attempt beside everything else. */
   readonly start: (o: TaskObservation, memory: TaskMemory) => void;
+  /** Asks the publisher beside everything else. */
+  readonly fetchSource: (o: TaskObservation, memory: TaskMemory, work: SourceWork) => void;
   /** Deletes the session that a settled attempt left behind. */
   readonly cleanSession: (o: TaskObservation, signal: AbortSignal) => Promise<void>;
   /** How a prompt that an earlier process began has ended, if its instance can still prove it. */
@@ -94,6 +98,16 @@ export async function perform(work: TaskWork, effect: TaskEffect): Promise<void>
       return;
     case 'queue':
       await queue(work, effect.recovered);
+      return;
+    case 'freeze-credential':
+      await freezeCredential(work);
+      return;
+    case 'fetch-source':
+      options.fetchSource(o, memory, effect.work);
+      return;
+    case 'cancel-source':
+      memory.source.run?.cancel();
+      memory.source.run = undefined;
       return;
     case 'start':
       options.start(o, memory);
@@ -305,6 +319,28 @@ async function tellConflict({ o, options, signal }: TaskWork, digest: string): P
   if (because) tell(options, found, 'Warning', 'BindingConflict', 'Bind', because);
 }
 
+/** Whoever changes the Secret from now on stops the Task. Source: repository.md §1.3. */
+async function freezeCredential({ o, options, memory, signal }: TaskWork): Promise<void> {
+  const { source, task } = o;
+  if (!source || 'problem' in source || !source.plan.credential) return;
+  const found = await readSourceCredential(options.client, task, source.plan.credential, signal);
+  if ('says' in found) {
+    memory.source.refusal = unusableCredential(source.plan.asked.at, found.says);
+    return;
+  }
+  const execution = { ...task.status?.execution, readCredentialResourceVersion: found.resourceVersion };
+  await writeTaskStatus(options, task, { ...task.status, execution }, signal);
+}
+
+/** What is on record of the source of a Task, which stays when it is queued again. */
+function sourceRecords({ execution }: TaskStatus): Partial<TaskExecutionStatus> {
+  const { effects, readCredentialResourceVersion: version } = execution ?? {};
+  return {
+    ...(effects === undefined ? {} : { effects }),
+    ...(version === undefined ? {} : { readCredentialResourceVersion: version }),
+  };
+}
+
 /** Makes sure that the pool is there and wanted, and queues the attempt for exactly that pool. Source: dispatch.md §4.1, workload.md §2.10. */
 async function queue(work: TaskWork, recovered: boolean): Promise<void> {
   const { o, options, signal } = work;
@@ -327,6 +363,7 @@ async function queue(work: TaskWork, recovered: boolean): Promise<void> {
   const binding = before.agentExecutionBinding;
   const digests = { bindingDigest: binding?.bindingDigest ?? '', snapshotDigest: binding?.snapshot.digest ?? '' };
   const execution = {
+    ...sourceRecords(before),
     ...queued.execution,
     queuedAt: queuedSince(o.task) ?? now,
     requestDigest: attemptDigest(o.task, plan, digests, 1),

@@ -7,6 +7,8 @@ import { sleep } from '../../kube/clock.js';
 import type { Clock } from '../../kube/clock.js';
 import { askedWait, KubeError } from '../../kube/errors.js';
 import type { Ending } from './decision.js';
+import type { SessionOrder } from '../../harness/sessions.js';
+import type { ArtifactRequest } from '../../source/artifact-capability.js';
 import type { AttemptOrders } from './orders.js';
 import type { Receipt } from './result.js';
 import { ended } from './status.js';
@@ -30,6 +32,12 @@ export interface AttemptPort {
   readonly ended: () => PodEnd | undefined;
   /** The same, after a wait for what its node may be about to report. A connection breaks before that. */
   readonly endReported: () => Promise<PodEnd | undefined>;
+  /** Permits the download of the archive, after one more look at the Secret. `says`: why that Secret cannot be used any more. */
+  readonly authorize: (
+    download: ArtifactRequest,
+  ) => Promise<
+    { readonly authorization: NonNullable<SessionOrder['workspaceArtifactAuthorization']> } | { readonly says: string }
+  >;
   /** Takes one step, and tells whoever watches. */
   readonly step: <T>(name: AttemptStep, take: () => Promise<T>) => Promise<T>;
 }

@@ -99,8 +99,15 @@ async function startSession(
 ): Promise<(AttemptEnd & { readonly session?: 'none' }) | undefined> {
   const { orders, client, clock, signal, cancelled, lost, task, lastTry } = attempt;
   try {
+    const permitted = orders.download && (await port.authorize(orders.download));
+    if (permitted && 'says' in permitted) {
+      const blocked = { state: 'Failed', reason: 'CredentialBlocked', message: permitted.says } as const;
+      await end(attempt, port, blocked, beforeSending);
+      return { ...settled, session: 'none' };
+    }
+    const order = permitted ? { ...orders.session, workspaceArtifactAuthorization: permitted.authorization } : orders.session;
     await port.step('create-session', () =>
-      client.createSession(orders.operation(orders.createVerb, clock.now(), 'session'), orders.session, {
+      client.createSession(orders.operation(orders.createVerb, clock.now(), 'session'), order, {
         signal: AbortSignal.any([signal, cancelled, lost]),
         timeout: Math.min(sessionWait, deadlineOf(attempt) - clock.now()),
       }),

@@ -8,6 +8,7 @@ import type { Plan } from '../../domain/plan.js';
 import { poolMismatch } from '../../domain/pool-match.js';
 import { placeOf, waitingOf } from '../../domain/queue-order.js';
 import { redacted } from '../../domain/redaction.js';
+import { sourceRefusal } from '../../domain/source-refusals.js';
 import { parseDuration } from '../../lib/duration.js';
 import { describeFinding } from '../../lib/errors.js';
 import type { Finding } from '../../lib/errors.js';
@@ -17,8 +18,9 @@ import type { CompiledPool } from '../../render/compile.js';
 import { isMadeFrom } from '../classes.js';
 import type { Ending, TaskDecision, WaitReason } from './decision.js';
 import { classMissingSince, isSettled, mayHaveSent } from './observation.js';
-import type { TaskObservation } from './observation.js';
+import type { SourceView, TaskObservation } from './observation.js';
 import { hasPlace } from './places.js';
+import type { SourceWork } from './source-run.js';
 import { freeSlots } from './reserve.js';
 import { waitsForPlace, waitsForResume } from './words.js';
 
@@ -33,6 +35,10 @@ const missingClassGrace = 120_000;
 const placeLook = 10_000;
 /** Whoever waits for a slot no longer than this says nothing of it. */
 const worthAWord = 2_000;
+/** Between looks whether the cause of a fetch that is tried again is another one. */
+const sourceLook = 5_000;
+/** The publisher keeps an archive three times as long after it named it. */
+const freshArchive = 5 * 60_000;
 /** Until one that is not the first looks again whether the first took the slot, or the place: the order changes with time. */
 const turnLook = 1_000;
 /** Until it is looked again whether an instance can be asked. */
@@ -50,6 +56,12 @@ export function decide(o: TaskObservation, now: number): TaskDecision {
   }
   return {};
 }
+
+/** Nobody wants the repository of a Task any more that is over, is deleted or is late. */
+const sourceOver: TaskRule = (o, now) => {
+  const over = isSettled(o.task) || o.task.metadata.deletionTimestamp !== undefined || now >= deadlineOf(o);
+  return o.fetching && over ? { effect: { do: 'cancel-source' } } : undefined;
+};
 
 /** A pool that cannot be seen may be there, with the session of this Task: nothing that depends on it is begun, or said to be over. */
 const unreadable: TaskRule = (o, now) => {
@@ -264,6 +276,61 @@ const interrupted: TaskRule = (o, now) => {
   return { effect: { do: 'settle-from-record' } };
 };
 
+/**
+ * A repository is looked up before there is a pool: a credential that the forge refuses costs no sandbox. What is refused ends the Task at
+ * once.
+ */
+const resolved: TaskRule = (o, now) => {
+  const { source } = o;
+  if (source === undefined) return undefined;
+  if ('problem' in source) return settle('Failed', 'InvalidWorkspace', describeFinding(source.problem));
+  const { plan, standing, refusal } = source;
+  if (refusal) return settle('Failed', refusal.reason, describeFinding(refusal.finding));
+  switch (standing.is) {
+    case 'over': {
+      const { reason, finding } = sourceRefusal(standing.code, plan.asked);
+      return settle('Failed', standing.givenUp ? 'WorkspaceUnsupported' : reason, describeFinding(finding));
+    }
+    case 'unfrozen':
+      return { effect: { do: 'freeze-credential' } };
+    case 'unresolved':
+      return fetching(source, 'resolve', now) ?? waitingForSource(o, source, now);
+    default:
+      return undefined;
+  }
+};
+
+/** The archive is made while the pool starts. */
+const fetched: TaskRule = (o, now) => {
+  const { source } = o;
+  if (!source || 'problem' in source || source.standing.is !== 'unprepared') return undefined;
+  return fetching(source, 'prepare', now);
+};
+
+/** `undefined` = it is under way, or the next try is not due. */
+function fetching(source: SourceView, work: SourceWork, now: number): TaskDecision | undefined {
+  return source.work === undefined && now >= source.heldUntil ? { effect: { do: 'fetch-source', work } } : undefined;
+}
+
+/** Whoever fetches for no longer than this says nothing of it. */
+function waitingForSource(o: TaskObservation, source: SourceView, now: number): TaskDecision {
+  const { plan, since, says, heldUntil, work } = source;
+  const reason = 'RepositoryFetching';
+  if (work === undefined) return waiting(o, now, { reason, until: heldUntil });
+  if (says === undefined && now < since + worthAWord) return waiting(o, now, { reason, until: since + worthAWord });
+  const because = `fetches its repository ${plan.repository.id}${says === undefined ? '' : `: ${says}; it is tried again`}`;
+  return waiting(o, now, { because, reason, until: now + sourceLook });
+}
+
+/** A session begins with an archive that the publisher still has. */
+function sourceBeforeStart(o: TaskObservation, now: number): TaskDecision | undefined {
+  const { source } = o;
+  if (!source || 'problem' in source) return undefined;
+  if (source.standing.is === 'ready' && source.work === undefined && now < source.preparedAt + freshArchive) return undefined;
+  const work = source.standing.is === 'ready' ? 'refresh' : 'prepare';
+  return fetching(source, work, now) ?? waitingForSource(o, source, now);
+}
+
 const unqueued: TaskRule = (o, now) => {
   if (typeof o.frozen !== 'object' || 'problem' in o.frozen) return undefined;
   const { plan } = o.frozen;
@@ -332,6 +399,8 @@ function turn(o: TaskObservation, pool: RuntimePool, now: number): TaskDecision 
     const because = held.tries > 1 ? `the attempt could not begin: ${held.says}` : undefined;
     return waiting(o, now, { because, reason: 'RuntimePoolUnavailable', until: held.until });
   }
+  const source = sourceBeforeStart(o, now);
+  if (source) return source;
   const free = freeSlots(pool, now);
   if (free === 0) return full(o, now);
   return placeOf(waitingOf(o.task), o.rivals, now) < free
@@ -354,6 +423,7 @@ function full(o: TaskObservation, now: number): TaskDecision {
 const onItsWay: readonly string[] = ['Starting', 'Stopped'];
 
 const rules: readonly TaskRule[] = [
+  sourceOver,
   unreadable,
   deleted,
   atWork,
@@ -369,7 +439,9 @@ const rules: readonly TaskRule[] = [
   unbound,
   thawing,
   interrupted,
+  resolved,
   unqueued,
+  fetched,
   queued,
 ];
 

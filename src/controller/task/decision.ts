@@ -1,6 +1,7 @@
 import type { Agent, TokenUsage } from '../../api/index.js';
 import type { Refusal } from '../../domain/admission/admit.js';
 import type { Plan } from '../../domain/plan.js';
+import type { SourceWork } from './source-run.js';
 
 /** How an attempt ends that does not end by itself. */
 export interface Ending {
@@ -28,6 +29,8 @@ export const waitReasons = [
   'RuntimePoolClassMissing',
   'NamespaceTaskLimitReached',
   'RightMissing',
+  /** Its repository is looked up, or fetched. */
+  'RepositoryFetching',
   'RuntimePoolStarting',
 ] as const;
 export type WaitsFor = (typeof waitReasons)[number];
@@ -44,6 +47,11 @@ export type TaskEffect =
   | { readonly do: 'read-namespace' }
   /** Makes sure of the pool, and joins its queue. */
   | { readonly do: 'queue'; readonly recovered: boolean }
+  /** Records which version of the Secret its repository is read with. */
+  | { readonly do: 'freeze-credential' }
+  /** Asks the publisher beside everything else, with a record of the call. */
+  | { readonly do: 'fetch-source'; readonly work: SourceWork }
+  | { readonly do: 'cancel-source' }
   | { readonly do: 'start' }
   /** Tells why a Task waits, in its status and once as an event; without a message, that it does not any more. */
   | { readonly do: 'say'; readonly message: string | undefined; readonly reason?: WaitReason }

@@ -3,6 +3,8 @@ import type { Thawed } from '../../domain/thaw.js';
 import type { Finding } from '../../lib/errors.js';
 import type { WaitsFor } from './decision.js';
 import type { Standing } from './places.js';
+import type { SourceRefusal } from '../../domain/source-refusals.js';
+import type { SourceWork } from './source-run.js';
 
 /** Why the last tries to begin an attempt in one instance came to nothing, and when the next is due, in milliseconds since 1970. */
 export interface Held {
@@ -17,6 +19,27 @@ export interface RefusedCreate {
   readonly says: string;
   readonly tries: number;
   readonly until: number;
+}
+
+/** A call of the publisher for a Task that is under way in this process. */
+export interface SourceUnderWay {
+  readonly work: SourceWork;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** Why the last try came to nothing. */
+  readonly says: () => string | undefined;
+  readonly cancel: () => void;
+}
+
+/** What a process knows of the repository of a Task beside the records of its calls. Times in milliseconds since 1970. */
+export interface SourceMemory {
+  run: SourceUnderWay | undefined;
+  refusal: SourceRefusal | undefined;
+  /** When the publisher last named the archive. */
+  preparedAt: number | undefined;
+  /** Runs that failed, and when the next one is due. */
+  tries: number | undefined;
+  held: number | undefined;
 }
 
 /** What a process remembers of a Task between two steps. All of it can be found out again. */
@@ -44,6 +67,7 @@ export interface TaskMemory {
   sessions: { readonly runtimeInstanceID: string; readonly tried: number } | undefined;
   /** A session of an attempt which was given up: it could not be ended then, and has a slot of its instance. */
   abandoned: { readonly runtimeInstanceID: string; readonly generation: number } | undefined;
+  readonly source: SourceMemory;
   /** Asks it to end: nobody wants it any more, or its instance is gone. */
   cancel: ((reason: 'deleted' | 'lost') => void) | undefined;
 }
@@ -63,6 +87,7 @@ export function createTaskMemory(): TaskMemory {
     refused: undefined,
     sessions: undefined,
     abandoned: undefined,
+    source: { run: undefined, refusal: undefined, preparedAt: undefined, tries: undefined, held: undefined },
     cancel: undefined,
   };
 }

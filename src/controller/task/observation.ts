@@ -9,6 +9,25 @@ import type { ClassVerdict } from '../classes.js';
 import type { Pause } from '../pauses.js';
 import type { Held, RefusedCreate } from './memory.js';
 import type { Quota } from './places.js';
+import type { SourcePlan, SourceStanding } from '../../domain/source-plan.js';
+import type { SourceRefusal } from '../../domain/source-refusals.js';
+import type { SourceWork } from './source-run.js';
+
+/** The repository of a bound Task, as far as it has come. Times in milliseconds since 1970. */
+export interface SourceView {
+  readonly plan: SourcePlan;
+  readonly standing: SourceStanding;
+  /** What this process asks the publisher now, and since when. */
+  readonly work: SourceWork | undefined;
+  readonly since: number;
+  /** Why the last try came to nothing. */
+  readonly says: string | undefined;
+  readonly refusal: SourceRefusal | undefined;
+  /** When the publisher last named the archive. */
+  readonly preparedAt: number;
+  /** When the next run is due, after one that failed. */
+  readonly heldUntil: number;
+}
 
 /** Everything that the next step of a Task depends on, as a plain value. */
 export interface TaskObservation {
@@ -40,6 +59,10 @@ export interface TaskObservation {
   readonly ledSince: number;
   /** Seconds after which a finished Task is deleted that does not say so itself. `undefined` = it is kept. */
   readonly ttlSeconds: number | undefined;
+  /** `undefined` = the Task is not bound, or has no repository. */
+  readonly source: SourceView | { readonly problem: Finding } | undefined;
+  /** This process asks the publisher for it, whatever else is known of it. */
+  readonly fetching: boolean;
   /** An attempt runs in this process. */
   readonly running: boolean;
   /** This process has begun an attempt of it before. */

@@ -4,6 +4,7 @@ import type { Hosting } from '../../domain/admission/rule.js';
 import { deployedIdentity } from '../../domain/deployed.js';
 import { waitingOf } from '../../domain/queue-order.js';
 import type { Waiting } from '../../domain/queue-order.js';
+import { awaitsSource, sourcePlanOf, sourceStanding } from '../../domain/source-plan.js';
 import { thaw } from '../../domain/thaw.js';
 import { isObject } from '../../lib/json.js';
 import type { Classes } from '../classes.js';
@@ -25,6 +26,10 @@ export interface TaskObserverOptions {
   readonly hosting: Hosting;
   readonly runtimeNamespace: string;
   readonly epoch: number;
+  /** Forges that Tasks may read from, as `host` or `host:port`. @default none */
+  readonly forges?: readonly string[] | undefined;
+  /** `<namespace>/<name>` of the Service of the publisher. @default - there is none */
+  readonly publisherService?: string | undefined;
   /** Milliseconds since 1970. */
   readonly ledSince: number;
   /** Tasks of one namespace that may be under way at once. @default as many as one likes */
@@ -73,6 +78,8 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     epoch,
     ledSince: options.ledSince,
     ttlSeconds: options.taskTtlSeconds,
+    source: sourceOf(options, task, frozen, memory),
+    fetching: memory.source.run !== undefined,
     running: memory.running,
     begun: memory.begun,
     ended: podUidOf(task) === undefined ? undefined : options.endOf(podUidOf(task) ?? ''),
@@ -81,6 +88,29 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
     lost: memory.running && isLost(world, task),
     leftSession: memory.running ? 'none' : leftSession(options, task, memory),
     leftGeneration: memory.abandoned?.generation ?? task.status?.execution?.runtimeSessionGeneration ?? 1,
+  };
+}
+
+function sourceOf(
+  { forges = [], publisherService }: TaskObserverOptions,
+  task: Task,
+  frozen: TaskObservation['frozen'],
+  memory: TaskMemory,
+): TaskObservation['source'] {
+  if (typeof frozen !== 'object' || 'problem' in frozen || isSettled(task) || mayHaveSent(task)) return undefined;
+  const plan = sourcePlanOf(task, frozen.workspace, { forges, service: publisherService });
+  if (plan === undefined || 'problem' in plan) return plan;
+  const standing = sourceStanding(plan, task.status?.execution);
+  const { run, refusal, preparedAt, held } = memory.source;
+  return {
+    plan,
+    standing,
+    work: run?.work,
+    since: run?.since ?? 0,
+    says: run?.says(),
+    refusal,
+    preparedAt: preparedAt ?? (standing.is === 'ready' ? standing.startedAt : 0),
+    heldUntil: held ?? 0,
   };
 }
 
@@ -97,15 +127,18 @@ function rivalsOf({ tasks }: Pick<World, 'tasks'>, task: Task, pool: RuntimePool
   const holders = (pool.status.capacity?.reservations ?? []).map(({ taskUID }) => taskUID);
   const { namespace, uid } = task.metadata;
   return (tasks.by('pool', `${namespace ?? ''}/${pool.metadata.name}`) as unknown as readonly Task[])
-    .filter(
-      ({ metadata, status }) =>
+    .filter((one) => {
+      const { metadata, status } = one;
+      return (
         status?.execution?.state === 'Queued' &&
         metadata.namespace === namespace &&
         status.execution.runtimePoolName === pool.metadata.name &&
         metadata.uid !== uid &&
         metadata.deletionTimestamp === undefined &&
-        !holders.includes(metadata.uid ?? ''),
-    )
+        !awaitsSource(one) &&
+        !holders.includes(metadata.uid ?? '')
+      );
+    })
     .map(waitingOf);
 }
 

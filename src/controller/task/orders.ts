@@ -1,6 +1,9 @@
 import type { ActiveInstance, RuntimePool, Task } from '../../api/index.js';
 import { emptyWorkspaceDigest, promptId, sessionWorkspaceDigest } from '../../domain/digests.js';
 import { sessionUid } from '../../domain/names.js';
+import type { Repository } from '../../domain/repository/repository.js';
+import { downloadOperationId } from '../../domain/source-effects.js';
+import type { PreparedSource, ResolvedSource } from '../../domain/source-plan.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { DeltaOrder } from '../../harness/deltas.js';
 import { sessionFence } from '../../harness/fence.js';
@@ -13,6 +16,7 @@ import { profileDigestSchemaVersion } from '../../harness/protocol.js';
 import type { Lease, McpAuthorization, Settlement } from '../../harness/prompts.js';
 import { digestOfSettlement } from '../../harness/prompts.js';
 import type { SessionOrder } from '../../harness/sessions.js';
+import type { ArtifactRequest } from '../../source/artifact-capability.js';
 
 /** Milliseconds. Source: dispatch.md §4.4, §12. */
 export const leaseLife = 90_000;
@@ -31,11 +35,22 @@ export interface SessionOrders {
   readonly operation: (verb: string, now: number, scope?: 'session' | 'prompt') => Operation;
 }
 
+/** The repository of a session: its commit, and the archive of its tree. */
+export interface SessionSource {
+  readonly repository: Repository;
+  readonly relativeRoot: string | undefined;
+  readonly resolved: ResolvedSource;
+  readonly prepared: PreparedSource;
+}
+
 /** Everything that one attempt asks of its instance, made of what is frozen. Source: dispatch.md §4.4. */
 export interface AttemptOrders extends SessionOrders {
   /** Verb of the operation that begins the session. */
   readonly createVerb: string;
   readonly session: SessionOrder;
+  readonly source: SessionSource | undefined;
+  /** The transfer of the archive into this session; each generation has one of its own. */
+  readonly download: ArtifactRequest | undefined;
   /** Digest of what the session's workspace starts from. */
   readonly workspaceDigest: string;
   readonly mcp: McpConfiguration;
@@ -78,19 +93,20 @@ export function sessionOrdersOf(
   };
 }
 
-/** The session begins in an empty workspace. The pool is served in its present generation. */
+/** The session begins with its repository, or in an empty workspace. The pool is served in its present generation. */
 export function ordersOf(
   task: Task,
   pool: RuntimePool,
   instance: ActiveInstance,
   { plan, mcpConfiguration: frozen }: Thawed,
   sessionGeneration = 1,
+  source?: SessionSource,
 ): AttemptOrders {
   const taskUID = task.metadata.uid ?? '';
   const session = sessionOrdersOf(task, pool, instance, { pool: pool.metadata.generation ?? 0, session: sessionGeneration });
   const { attempt, promptID, sessionUID, runtimeSessionID } = session;
   const mcp = mcpConfiguration(frozen, []);
-  const baseline = { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
+  const baseline = source ? baselineOf(source) : emptyBaseline(taskUID);
   const intent = plan.profile.workspaceIntent;
   return {
     ...session,
@@ -101,16 +117,11 @@ export function ordersOf(
       profile: plan.profile as SessionOrder['profile'],
       agentConfiguration: plan.configuration,
       mcpConfiguration: mcp,
-      workspace: { intent, baseline },
+      workspace: { intent, baseline, ...(source?.relativeRoot === undefined ? {} : { relativeRoot: source.relativeRoot }) },
     },
-    workspaceDigest: sessionWorkspaceDigest({
-      intent,
-      relativeRoot: '',
-      repositoryIdentity: 'empty',
-      revision: 'empty',
-      sourceRef: '',
-      treeDigest: '',
-    }),
+    source,
+    download: source && downloadOf(task, session, source),
+    workspaceDigest: workspaceDigestOf(intent, source),
     lease: (generation, now) => {
       const lease = { generation, issuedAt: instant(now), expiresAt: instant(now + leaseLife) };
       const mcpAuthorization = {
@@ -132,6 +143,55 @@ export function ordersOf(
       promptSettlementDigest: digestOfSettlement(settlement),
       limits: { maxBytes, maxEntries: deltaEntries },
     }),
+  };
+}
+
+function emptyBaseline(taskUID: string): SessionOrder['workspace']['baseline'] {
+  return { repositoryIdentity: `empty:${taskUID}`, revision: 'empty', treeDigest: emptyWorkspaceDigest(taskUID) };
+}
+
+/** Source: repository.md §2.3. */
+function baselineOf({ repository, resolved, prepared }: SessionSource): SessionOrder['workspace']['baseline'] {
+  return {
+    repositoryIdentity: repository.id,
+    revision: resolved.baselineOID,
+    treeDigest: prepared.manifestDigest,
+    artifact: prepared.artifact,
+  };
+}
+
+function workspaceDigestOf(intent: string, source: SessionSource | undefined): string {
+  if (!source)
+    return sessionWorkspaceDigest({
+      intent,
+      relativeRoot: '',
+      repositoryIdentity: 'empty',
+      revision: 'empty',
+      sourceRef: '',
+      treeDigest: '',
+    });
+  return sessionWorkspaceDigest({
+    intent,
+    relativeRoot: source.relativeRoot ?? '',
+    repositoryIdentity: source.repository.id,
+    revision: source.resolved.baselineOID,
+    sourceRef: source.resolved.sourceRef,
+    treeDigest: source.prepared.manifestDigest,
+  });
+}
+
+function downloadOf(
+  { metadata }: Task,
+  { promptID, attempt, sessionGeneration }: SessionOrders,
+  { prepared: { artifact } }: SessionSource,
+): ArtifactRequest {
+  return {
+    operation: 'download',
+    objectDigest: artifact.digest,
+    identity: { namespace: metadata.namespace ?? '', taskID: metadata.uid ?? '' },
+    contentLength: artifact.sizeBytes,
+    mediaType: artifact.mediaType,
+    operationID: downloadOperationId(promptID, attempt, sessionGeneration),
   };
 }
 

@@ -27,7 +27,7 @@ export interface TaskReconciler {
   readonly nextPlaces: (task: Pick<Task, 'metadata'>) => readonly string[];
   /** What each Task waits for that has not begun. */
   readonly waiting: () => Iterable<WaitsFor>;
-  /** Resolves when no attempt runs any more. */
+  /** Resolves when no attempt runs any more, and no repository is fetched. */
   readonly idle: () => Promise<void>;
 }
 
@@ -66,6 +66,7 @@ export function createTaskReconciler(options: TaskReconcilerOptions): TaskReconc
     const known = memories.get(key);
     if (known && known.uid === uid) return known.memory;
     known?.memory.cancel?.('deleted');
+    known?.memory.source.run?.cancel();
     memories.delete(key);
     const memory = createTaskMemory();
     if (uid !== undefined) memories.set(key, { uid, memory });

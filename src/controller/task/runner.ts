@@ -9,7 +9,9 @@ import { KubeError } from '../../kube/errors.js';
 import { keyOf } from '../../kube/store.js';
 import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
+import { describeFinding } from '../../lib/errors.js';
 import type { Metrics } from '../metrics.js';
+import type { SourceService } from '../publisher.js';
 import { clientOf } from '../pool/instance.js';
 import type { PodEnds } from '../pod-ends.js';
 import type { AuthMaterial } from '../pool/memory.js';
@@ -26,13 +28,18 @@ import { isSettled } from './observation.js';
 import type { TaskObservation } from './observation.js';
 import { deployedGeneration } from './observe.js';
 import { ordersOf, sessionOrdersOf } from './orders.js';
-import type { SessionOrders } from './orders.js';
+import type { SessionOrders, SessionSource } from './orders.js';
 import { release, renew, reservationLife, reserve } from './reserve.js';
 import type { Holder } from './reserve.js';
 import { storeResult } from './result.js';
 import { endSession } from './session-end.js';
+import { changedCredential, readFrozenCredential } from './source-credential.js';
+import type { SourceStep } from './source-run.js';
+import { SourceRunner } from './source-runner.js';
 
-export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSession' | 'askSettlement'> {
+export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'fetchSource' | 'cleanSession' | 'askSettlement'> {
+  /** The publisher. @default - this installation has none */
+  readonly source?: SourceService | undefined;
   readonly credentialsOf: (poolKey: string, epoch: number) => AuthMaterial | undefined;
   readonly endOf: PodEnds['of'];
   /** The instance of a pool was used, and is to be looked at again. */
@@ -41,21 +48,33 @@ export interface RunnerOptions extends Omit<TaskActOptions, 'start' | 'cleanSess
   readonly again: (taskKey: string) => void;
   readonly onError: (taskKey: string, error: unknown) => void;
   /** Told of each step of an attempt before it begins, and again once it has been taken. */
-  readonly onStep: (step: AttemptStep, phase: 'begins' | 'performed') => void;
+  readonly onStep: (step: AttemptStep | SourceStep, phase: 'begins' | 'performed') => void;
   /** Whether this process leads at this very moment. */
   readonly leads: () => boolean;
-  readonly metrics: Pick<Metrics, 'attemptEnded' | 'attemptPassed' | 'tokensUsed'>;
+  readonly metrics: Pick<Metrics, 'attemptEnded' | 'attemptPassed' | 'tokensUsed' | 'sourceCalled'>;
   /** Aborted when this process must not write any more. */
   readonly signal: AbortSignal;
 }
 
 /** Attempts run beside everything else, one for each Task. */
-export interface Runner extends Pick<TaskActOptions, 'start' | 'cleanSession' | 'askSettlement'> {
+export interface Runner extends Pick<TaskActOptions, 'start' | 'fetchSource' | 'cleanSession' | 'askSettlement'> {
   /** Resolves when no attempt runs any more. */
   readonly idle: () => Promise<void>;
 }
 
 const notBegun = (because: string): AttemptResult => ({ outcome: 'queued', because, session: 'none' });
+
+/** What the session of a Task with a repository begins with. */
+function sessionSource({ source }: TaskObservation): SessionSource | undefined {
+  if (!source || 'problem' in source || source.standing.is !== 'ready') return undefined;
+  const { plan, standing } = source;
+  return {
+    repository: plan.repository,
+    relativeRoot: plan.relativeRoot,
+    resolved: standing.resolved,
+    prepared: standing.prepared,
+  };
+}
 
 /** Between tries of an attempt that cannot begin. */
 const startBackoff = { base: 1_000, cap: 30_000 };
@@ -70,7 +89,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const { clock, signal } = options;
   const attempts = new Set<Promise<void>>();
 
-  async function step<T>(name: AttemptStep, take: () => Promise<T>): Promise<T> {
+  async function step<T>(name: AttemptStep | SourceStep, take: () => Promise<T>): Promise<T> {
     // Instances are asked by it too, and do not know who leads.
     if (!options.leads()) throw new Error('this process does not lead any more');
     options.onStep(name, 'begins');
@@ -78,6 +97,14 @@ export function createRunner(options: RunnerOptions): Runner {
     options.onStep(name, 'performed');
     return result;
   }
+
+  const sources = new SourceRunner({
+    ...options,
+    source: options.source,
+    step,
+    tell: (task, type, reason, note) => tell(options, task, type, reason, 'Fetch', note),
+    called: (...call) => options.metrics.sourceCalled(...call),
+  });
 
   function start(o: TaskObservation, memory: TaskMemory): void {
     const [cancelled, lost] = [new AbortController(), new AbortController()];
@@ -118,7 +145,8 @@ export function createRunner(options: RunnerOptions): Runner {
     if (!auth) return notBegun('the credentials of its instance are not known yet');
     const { runtimeInstanceID } = instance;
     const tried = memory.sessions?.runtimeInstanceID === runtimeInstanceID ? memory.sessions.tried : 0;
-    const orders = ordersOf(o.task, pool, instance, o.frozen, tried + 1);
+    const source = sessionSource(o);
+    const orders = ordersOf(o.task, pool, instance, o.frozen, tried + 1, source);
     const holder: Holder = {
       poolUID: pool.metadata.uid ?? '',
       taskUID: o.task.metadata.uid ?? '',
@@ -133,7 +161,7 @@ export function createRunner(options: RunnerOptions): Runner {
     const lastTry = tried + 1 >= sessionTries;
     const keeper = keep(poolKey, holder);
     try {
-      const result = await runAttempt({ ...run, lastTry }, portOf(o.task, poolKey, instance, { holder, lost: ends.lost }));
+      const result = await runAttempt({ ...run, lastTry }, portOf(o, poolKey, instance, { holder, lost: ends.lost }));
       // A supervisor begins no generation twice.
       if (result.session !== 'none') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
       const task = result.outcome === 'settled' ? latest(options, o.task) : undefined;
@@ -222,7 +250,7 @@ export function createRunner(options: RunnerOptions): Runner {
   }
 
   function portOf(
-    task: Task,
+    { task, source }: TaskObservation,
     poolKey: string,
     instance: ActiveInstance,
     { holder, lost }: { readonly holder: Holder; readonly lost: AbortSignal },
@@ -264,8 +292,24 @@ export function createRunner(options: RunnerOptions): Runner {
         while (!ended() && !lost.aborted && !signal.aborted && clock.elapsed() < until) await sleep(clock, reportLook, signal);
         return ended();
       },
+      authorize: (download) => authorize(task, source, download),
       step,
     };
+  }
+
+  /** The last look at the Secret before a session gets what was read with it. */
+  async function authorize(
+    task: Task,
+    source: TaskObservation['source'],
+    download: Parameters<AttemptPort['authorize']>[0],
+  ): ReturnType<AttemptPort['authorize']> {
+    if (!options.source) throw new Error('this installation has no publisher');
+    const { credential, asked } = source && 'plan' in source ? source.plan : {};
+    if (credential && asked) {
+      const found = await readFrozenCredential(options.client, latest(options, task) ?? task, credential, signal);
+      if ('says' in found) return { says: describeFinding(changedCredential(asked.at, found.says).finding) };
+    }
+    return { authorization: await options.source.authorize(download, clock.now()) };
   }
 
   /** Why an attempt under way waits, in the status of its Task and once as an event. */
@@ -328,10 +372,11 @@ export function createRunner(options: RunnerOptions): Runner {
 
   return {
     start,
+    fetchSource: (...of) => sources.start(...of),
     cleanSession,
     askSettlement,
     idle: async () => {
-      await Promise.allSettled(attempts);
+      await Promise.allSettled([...attempts, sources.idle()]);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../api/index.js';
+import type { TaskDeliveryStatus, TokenUsage } from '../../api/index.js';
 import type { PodEnd } from '../../domain/pod-end.js';
 import type { WorkspaceDelta } from '../../harness/deltas.js';
 import { HarnessError } from '../../harness/errors.js';
@@ -12,6 +12,7 @@ import { counted, cutBytes } from '../../lib/text.js';
 import { afterSubmission, end, insist } from './attempt-port.js';
 import type { AttemptPort, Submitted } from './attempt-port.js';
 import type { Ending } from './decision.js';
+import type { AttemptOrders } from './orders.js';
 import { answerOf } from './result.js';
 import type { Receipt } from './result.js';
 import { moved, succeeded, undelivered } from './status.js';
@@ -99,7 +100,7 @@ async function settleCompleted(
     insist(attempt, port, () =>
       port.advance(afterSubmission, (now) => ({
         ...moved(now, 'Finalizing', { state: 'Settling', ...(usage ? { usage } : {}) }, clock.now()),
-        delivery: { state: 'Validating', outcome: 'Validating' },
+        delivery: { state: 'Validating', outcome: 'Validating', ...startedFrom(orders) },
       })),
     ),
   );
@@ -136,14 +137,41 @@ async function keepAnswer(attempt: Submitted, port: AttemptPort, text: string, r
   }
 }
 
+/** What the work began with. Source: repository.md §1.6. */
+function startedFrom({ source }: AttemptOrders): Partial<TaskDeliveryStatus> {
+  if (!source) return {};
+  const { provider, id } = source.repository;
+  return { sourceRepository: { provider, id }, startingSHA: source.resolved.baselineOID };
+}
+
+const mostPaths = 20;
+/** Bytes: a message of a Task is cut at 1000. */
+const longestPaths = 700;
+
+/** Paths that the agent changed, as many as a message holds. */
+function namedPaths(paths: readonly string[], count: number): string {
+  if (paths.length === 0) return '';
+  let [named, size] = [0, 0];
+  for (const path of paths.slice(0, mostPaths)) {
+    size += Buffer.byteLength(path) + 2;
+    if (size > longestPaths) break;
+    named++;
+  }
+  const more = Math.max(count, paths.length) - named;
+  const list = paths.slice(0, named).join(', ');
+  if (named === 0) return '';
+  return more > 0 ? `: ${list} and ${more} more` : `: ${list}`;
+}
+
 /** What the prompt left in its workspace, if that is more than a reader leaves. */
 async function validate(attempt: Submitted, port: AttemptPort, settlement: Settlement): Promise<Undelivered | undefined> {
   const { clock, signal, lost, thawed } = attempt;
   try {
-    const { state, changedFileCount } = await askDelta(attempt, settlement);
+    const { state, changedFileCount, changedPaths = [] } = await askDelta(attempt, settlement);
     if (state === 'no_change') return undefined;
     const intent = thawed.plan.profile.workspaceIntent;
-    const message = `the agent changed ${counted(changedFileCount, 'file')} of a workspace with intent ${intent}`;
+    const named = namedPaths(changedPaths, changedFileCount);
+    const message = `the agent changed ${counted(changedFileCount, 'file')} of a workspace with intent ${intent}${named}`;
     return { state: 'ReadOnlyWorkspaceModified', message };
   } catch (error) {
     if (signal.aborted) throw error;

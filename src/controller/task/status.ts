@@ -1,5 +1,7 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { ExecutionWorkspaceStatus, Task, TaskExecutionStatus, TaskPhase, TaskStatus } from '../../api/index.js';
+import { abandonedEffects } from '../../domain/source-effects.js';
+import { effectsOf } from '../../domain/source-plan.js';
 import { timestamp } from '../../kube/clock.js';
 import { redacted } from '../../domain/redaction.js';
 import { cutBytes } from '../../lib/text.js';
@@ -48,7 +50,9 @@ const phases = { Succeeded: 'Succeeded', Failed: 'Failed', Cancelled: 'Cancelled
 /** The status of a Task that ended other than well. */
 export function ended(task: Task, { state, reason, message, usage, cause = reason }: Ending, now: number): TaskStatus {
   const text = cut(message);
-  const change = { state, outcome: state, reason, message: text, ...(usage ? { usage } : {}) };
+  const records = effectsOf(task.status?.execution);
+  const effects = records.length > 0 ? { effects: abandonedEffects(records) as TaskExecutionStatus['effects'] } : {};
+  const change = { state, outcome: state, reason, message: text, ...(usage ? { usage } : {}), ...effects };
   const status = moved(task, phases[state], change, now);
   return completed(
     { ...status, message: text, delivery: status.delivery ?? { state: 'NotRequested', outcome: 'NotRequested' } },

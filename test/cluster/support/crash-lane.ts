@@ -209,6 +209,7 @@ async function orderFor({ namespaces }: Installation): Promise<Order> {
     idlePoolTtl,
     maxTasksPerNamespace: 0,
     taskTtlSeconds: -1,
+    publisherNamespace: '',
     defaultProvider: 'agent-sandbox',
     forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },

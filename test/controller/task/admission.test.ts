@@ -196,7 +196,12 @@ async function controlled({ task, agent, flags }: Row) {
     onError: () => undefined,
     onStep: () => undefined,
     leads: () => true,
-    metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined, tokensUsed: () => undefined },
+    metrics: {
+      attemptEnded: () => undefined,
+      attemptPassed: () => undefined,
+      sourceCalled: () => undefined,
+      tokensUsed: () => undefined,
+    },
     signal: new AbortController().signal,
   });
   const { namespace = '', name } = task.metadata;

@@ -76,6 +76,7 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
     endReported: () => Promise.resolve(ended),
     passed: () => undefined,
     serves: () => serves,
+    authorize: () => Promise.reject(new Error('there is no repository')),
     step: async (name, take) => {
       steps.push(name);
       return take();

@@ -88,7 +88,12 @@ function crowd(limit: number, verdict: (kind: string) => ClassVerdict = () => re
     lookAgain: () => undefined,
     again: (key) => queue.add(key),
     onError: () => undefined,
-    metrics: { attemptEnded: () => undefined, attemptPassed: () => undefined, tokensUsed: () => undefined },
+    metrics: {
+      attemptEnded: () => undefined,
+      attemptPassed: () => undefined,
+      sourceCalled: () => undefined,
+      tokensUsed: () => undefined,
+    },
     maxTasksPerNamespace: limit,
     pauseOf: () => pausedBy,
     signal: stop.signal,

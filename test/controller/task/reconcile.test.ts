@@ -145,6 +145,7 @@ function controlled(change: Partial<TaskReconcilerOptions> = {}): Controlled {
     metrics: {
       attemptEnded: (outcome) => outcomes.push(outcome),
       attemptPassed: () => undefined,
+      sourceCalled: () => undefined,
       tokensUsed: (...used) => tokens.push(used),
     },
     signal: stop.signal,
