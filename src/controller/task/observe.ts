@@ -26,8 +26,6 @@ export interface TaskObserverOptions {
   readonly hosting: Hosting;
   readonly runtimeNamespace: string;
   readonly epoch: number;
-  /** Forges that Tasks may read from, as `host` or `host:port`. @default none */
-  readonly forges?: readonly string[] | undefined;
   /** `<namespace>/<name>` of the Service of the publisher. @default - there is none */
   readonly publisherService?: string | undefined;
   /** Milliseconds since 1970. */
@@ -92,7 +90,7 @@ export function observeTask(options: TaskObserverOptions, key: string, memory: T
 }
 
 function sourceOf(
-  { forges = [], publisherService }: TaskObserverOptions,
+  { hosting: { forges }, publisherService }: TaskObserverOptions,
   task: Task,
   frozen: TaskObservation['frozen'],
   memory: TaskMemory,
