@@ -50,8 +50,6 @@ const workspaceDelta = record({
   /** Some of the entries that were changed, are new or are gone: escaped, cut at 256 bytes each. Not in the contract. */
   changedPaths: optional(list(text({ min: 1, max: 256 }), { max: 20 })),
   noFollowVerified: flag,
-  /** Some of the changed paths, escaped. */
-  changedPaths: optional(list(text({ min: 1, max: 4096 }), { max: 20 })),
   publicationSafe: flag,
   frozenAt: instantText,
 });
