@@ -16,5 +16,5 @@ function optionOf(name: SettingName): Option {
   if (isList)
     option.argParser((value: string, values: readonly string[] | undefined): readonly string[] => [...(values ?? []), value]);
   const value = flagDefault ?? (schema as { readonly default?: string | number | boolean }).default;
-  return value === undefined ? option : option.default(String(value));
+  return value === undefined || isList ? option : option.default(String(value));
 }

@@ -34,6 +34,8 @@ export const annotationKeys = {
   /** Digest of the stored SandboxTemplate's spec. */
   templateIntegrity: 'orka.ai/sandbox-template-revision',
   queuedAt: 'orka.ai/acp-queued-at',
+  /** Of the publisher's Pods: digest of its configuration, so that a change of it rolls them. */
+  publisherConfig: 'orka.ai/publisher-config-digest',
   /** Of a namespace: `true` lets no new Task begin. */
   paused: 'orka.ai/paused',
 } as const;
@@ -48,6 +50,12 @@ export const isAuthSecretAnnotation = (key: string): boolean => /^orka\.ai\/priv
 
 /** Pod label that the sandbox's isolation policies admit: the controller's Pods in the controller's namespace. */
 export const controllerRole = { [labelKeys.networkRole]: 'controller' } as const;
+
+/** Label of every sandbox's Pod, by which providers and the publisher admit it. */
+export const sandboxRole = { [labelKeys.networkRole]: 'provider-client' } as const;
+
+/** Pod label of the publisher: sandboxes and the controller may connect to it. */
+export const publisherRole = { [labelKeys.networkRole]: 'workspace-publisher' } as const;
 
 /** Identity of a pool as its children carry it. */
 export interface PoolLabels {
@@ -65,7 +73,7 @@ export function commonLabels(pool: PoolLabels): Readonly<Record<string, string>>
   return {
     [labelKeys.managedBy]: 'orka',
     [labelKeys.name]: 'orka-acp-runtime',
-    [labelKeys.networkRole]: 'provider-client',
+    ...sandboxRole,
     [labelKeys.poolKey]: pool.poolKey,
     [labelKeys.poolName]: pool.poolName,
     [labelKeys.poolNamespace]: pool.poolNamespace,

@@ -1,5 +1,7 @@
 import { App, Chart } from 'cdk8s';
-import { ControllerInstall, CustomResourceDefinitions, managedBy } from '../constructs/install/controller-install.js';
+import { ControllerInstall, CustomResourceDefinitions } from '../constructs/install/controller-install.js';
+import { managedBy } from '../constructs/install/parts.js';
+import { PublisherInstall } from '../constructs/install/publisher-install.js';
 import { RuntimePoolClass } from '../constructs/runtime-pool-class.js';
 import { renderApp } from './app.js';
 import type { RenderedFile } from './app.js';
@@ -8,7 +10,7 @@ import type { ApprovedClass } from './approve.js';
 import { refuseDuplicates } from './order.js';
 import type { Platform } from './platform.js';
 import { reviewObjects } from './review.js';
-import { classWarnings } from './warnings.js';
+import { classWarnings, publisherWarnings } from './warnings.js';
 import { toYaml, toYamlStream } from './yaml.js';
 
 /** First line of every file that we write; a file without it is not ours. */
@@ -42,20 +44,28 @@ export function distFiles(platform: Platform, file = 'platform.yaml'): readonly 
 
 /** What the classes of a platform say and probably do not mean, each once, with the keys of the file. */
 export function platformWarnings(platform: Platform, file = 'platform.yaml'): readonly string[] {
-  return approveAll(platform.classes, file).flatMap(({ name, compiled }) =>
-    classWarnings(compiled).map((text) => `${file}: classes.${name}.${text}`),
-  );
+  const { publisher, controller, classes } = platform;
+  const ofPublisher = publisher ? publisherWarnings(publisher, controller.apiServer !== undefined) : [];
+  return [
+    ...ofPublisher.map((text) => `${file}: ${text}`),
+    ...approveAll(classes, file).flatMap(({ name, compiled }) =>
+      classWarnings(compiled).map((text) => `${file}: classes.${name}.${text}`),
+    ),
+  ];
 }
 
 /** The numbers order the files for `kubectl apply -f`: kinds before objects, namespaces before what is in them. */
 function applyApp(platform: Platform, classes: readonly ApprovedClass[]): App {
   const app = new App({ outdir: '/dev/null', recordConstructMetadata: false });
   new CustomResourceDefinitions(new Chart(app, '0000-crds'), 'crds');
-  const { controller, metrics, namespaces } = platform;
-  new ControllerInstall(new Chart(app, '0001-install'), 'controller', {
+  const { controller, metrics, namespaces, network, publisher } = platform;
+  const install = new Chart(app, '0001-install');
+  if (publisher) new PublisherInstall(install, 'publisher', { ...publisher, namespaces, network, metrics });
+  new ControllerInstall(install, 'controller', {
     ...controller,
     namespaces,
     metrics,
+    dns: network.dns,
     classes: platform.classes.map(({ spec }) => spec),
   });
   const classChart = new Chart(app, '0002-classes');

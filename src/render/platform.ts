@@ -5,6 +5,7 @@ import type { ObjectSchema, Static, TSchema } from '../api/schema.js';
 import { digest, selectorLabels } from '../api/meta.js';
 import type { ApiServer } from '../constructs/install/controller-install.js';
 import { apiServiceName } from '../constructs/install/controller-install.js';
+import type { PublisherSettings } from '../constructs/install/publisher-install.js';
 import { badAddress } from '../constructs/rules/addresses.js';
 import type { Addresses } from '../constructs/rules/addresses.js';
 import { defaultOf, settingConflicts, settings, settingsOf } from '../domain/settings.js';
@@ -16,6 +17,7 @@ import type { Json, Path } from '../lib/json.js';
 import { isPinnedImage, pinnedImageForm } from '../lib/image-reference.js';
 import { isDnsLabel } from '../lib/kubernetes-names.js';
 import { atClassKey, classProblems } from './class-problems.js';
+import { artifactsOf, forgeAddresses, publisherConflicts, publisherOf, publisherSchema } from './platform-publisher.js';
 import { readYaml } from './yaml-read.js';
 
 /** Of the Service of an API server, and of the server itself. Network plugins compare either. */
@@ -144,6 +146,7 @@ export const platformSchema = object({
       { description: 'DNS of the cluster, for all classes.' },
     ),
   ),
+  publisher: optional(publisherSchema),
   classes: map(ClassSchema, { description: 'RuntimePoolClasses by name. One for each provider kind and resource class.' }),
 });
 
@@ -159,6 +162,10 @@ export interface Platform {
   };
   /** Who may scrape the controller, and whether a PodMonitor is rendered. */
   readonly metrics: { readonly podMonitor: boolean; readonly scrapeFrom: readonly string[] };
+  /** Absent: it is not installed, and no Task has a repository. */
+  readonly publisher?: PublisherSettings;
+  /** Where DNS and the controller are, as every class has it that says nothing else. */
+  readonly network: Pick<RuntimePoolClassSpec['network'], 'controller' | 'dns'>;
   readonly classes: readonly PlatformClass[];
 }
 
@@ -191,7 +198,9 @@ export function readPlatform(text: string, file: string): Platform {
   ]);
   const written = document.value as unknown as Static<typeof platformSchema>;
   const platform = withDefaults(written);
-  const conflicts = conflictsOf(platform).map((conflict): Finding => ({ at: file, ...conflict }));
+  const conflicts = [...conflictsOf(platform), ...publisherConflicts(written.publisher, platform.namespaces)].map(
+    (conflict): Finding => ({ at: file, ...conflict }),
+  );
   const problems = platform.classes.flatMap((one) => problemsOf(one, written.classes[one.name] as ClassInput, file));
   const known = new Set(conflicts.map(({ field }) => field));
   // A key of the whole file is wrong in each class that inherits it, and one problem.
@@ -237,7 +246,9 @@ export function refuseAll(findings: readonly Finding[]): void {
   throw new PlatformError('platform-invalid', { at: findings.map(describeFinding).join('\nerror: ') });
 }
 
-function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<typeof platformSchema>): Platform {
+function withDefaults(written: Static<typeof platformSchema>): Platform {
+  const { namespaces, controller, metrics, dns, classes } = written;
+  const publisher = publisherOf(written.publisher);
   const apiPort = controller.api?.port ?? defaultOf('apiPort');
   const network: RuntimePoolClassSpec['network'] = {
     runtimeNamespace: namespaces.runtime,
@@ -252,6 +263,7 @@ function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<
       podLabels: dns?.podLabels ?? dnsDefaults.podLabels,
       ...addressesOf(dns),
     },
+    ...(publisher ? { artifacts: artifactsOf(publisher) } : {}),
   };
   return {
     namespaces,
@@ -271,8 +283,11 @@ function withDefaults({ namespaces, controller, metrics, dns, classes }: Static<
         agentSandbox: controller.gates?.agentSandbox ?? defaultOf('agentSandboxEnabled'),
         workspaceDispatch: controller.gates?.workspaceDispatch ?? defaultOf('workspaceDispatchEnabled'),
       },
+      ...(publisher ? { forges: forgeAddresses(publisher), publisherNamespace: publisher.namespace } : {}),
     },
     metrics: { podMonitor: metrics?.podMonitor ?? false, scrapeFrom: metrics?.scrapeFrom ?? [] },
+    ...(publisher ? { publisher } : {}),
+    network: { controller: network.controller, dns: network.dns },
     classes: Object.entries(classes)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, { alsoApprove, ...given }]) => ({
@@ -339,12 +354,21 @@ export function classWithDefaults(given: ClassInput, network: RuntimePoolClassSp
         podLabels: (given.network?.dns?.podLabels ?? network.dns.podLabels) as Record<string, string>,
         ...addressesOf(given.network?.dns, network.dns),
       },
+      ...artifactsWithDefaults(given.network?.artifacts, network.artifacts),
     },
     workspace: { maxArtifactBytes: given.workspace?.maxArtifactBytes ?? 104857600 },
     disruptionBudget: given.disruptionBudget ?? true,
     attestation: given.attestation ?? 'Strict',
     patches: given.patches ?? [],
   };
+}
+
+type Artifacts = RuntimePoolClassSpec['network']['artifacts'];
+
+/** The key is left out where nothing is given, so that digests of classes without a publisher stay. */
+function artifactsWithDefaults(given: Loose<Artifacts>, inherited: Artifacts): { readonly artifacts?: NonNullable<Artifacts> } {
+  if (given === undefined && inherited === undefined) return {};
+  return { artifacts: { ...inherited, ...given } as NonNullable<Artifacts> };
 }
 
 /** Rules across the file. A sandbox never shares a namespace with Tasks or the controller: children carry no owner references. */
@@ -376,6 +400,9 @@ function conflictsOf(platform: Platform): readonly Omit<Finding, 'at'>[] {
       ['runtimeNamespace', spec.network.runtimeNamespace, namespaces.runtime],
       ['controller.namespace', spec.network.controller.namespace, namespaces.controller],
       ['controller.apiPort', spec.network.controller.apiPort, platform.controller.apiPort],
+      ...(platform.publisher && spec.network.artifacts
+        ? ([['artifacts.namespace', spec.network.artifacts.namespace, platform.publisher.namespace]] as const)
+        : []),
     ] as const) {
       if (found !== wanted) refuse(`classes.${name}.network.${field}`, found, `${wanted}, as the rest of the file says`);
     }

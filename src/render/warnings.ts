@@ -1,7 +1,12 @@
+import { isPrivateAddress } from '../constructs/rules/addresses.js';
+import type { PublisherSettings } from '../constructs/install/publisher-install.js';
 import type { NetworkPolicyPeer } from '../constructs/network-policy.js';
 import { selectableResourceClass } from '../domain/plan.js';
 import { hostNetworkLabel } from '../domain/host-network.js';
+import { isIPv4 } from 'node:net';
+import { overlaps } from '../lib/cidr.js';
 import { isObject } from '../lib/json.js';
+import { quantityValue } from '../lib/quantity.js';
 import type { Json } from '../lib/json.js';
 import type { CompiledPool } from './compile.js';
 
@@ -41,4 +46,31 @@ function peersIn(spec: Json): readonly Readonly<Record<string, string>>[] {
 interface Traffic {
   readonly from?: readonly NetworkPolicyPeer[];
   readonly to?: readonly NetworkPolicyPeer[];
+}
+
+/** Names of Services, and domains that no public DNS has. Source: RFC 6762, the reservation of `internal` by ICANN. */
+const privateName = /\.(?:svc|svc\.cluster\.local|local|internal)$/;
+const usualStore = 1024n * 1024n * 1024n;
+
+/** The same for the publisher, with keys of the file. `isClosed`: the controller may reach the API server only. */
+export function publisherWarnings({ forges, storage, limits }: PublisherSettings, isClosed: boolean): readonly string[] {
+  const open = forges.flatMap((forge, index) => (forge.private ? [] : [{ host: forge.host, at: `publisher.forges[${index}]` }]));
+  const unreachable = open.filter(({ host }) => privateName.test(host) || isPrivateAddress(host));
+  const [first] = open.filter((one) => !unreachable.includes(one));
+  const outside = forges.flatMap(({ host, peer }, index) =>
+    peer && 'cidr' in peer && isIPv4(host) && !overlaps(`${host}/32`, peer.cidr) ? [{ host, cidr: peer.cidr, index }] : [],
+  );
+  const store = BigInt(limits['artifactStoreBytes'] ?? usualStore);
+  return [
+    ...unreachable.map(({ host, at }) => `${at}: ${host} has no public address, so it is never reached; set private and peer`),
+    ...outside.map(({ host, cidr, index }) => `publisher.forges[${index}].peer.cidr: ${cidr} does not hold ${host}`),
+    ...(isClosed && first
+      ? [
+          `${first.at}: the publisher may connect to all public addresses, while controller.apiServer closes them to the controller`,
+        ]
+      : []),
+    ...(storage && (quantityValue(storage.capacity) ?? 0n) < (quantityValue(String(2n * store)) ?? 0n)
+      ? [`publisher.storage.capacity: less than twice the bytes of archives that are kept, ${2n * store}`]
+      : []),
+  ];
 }

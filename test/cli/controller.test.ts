@@ -129,6 +129,8 @@ test('help names each variable and shows examples', () => {
     'ORKA_EXECUTION_WORKSPACE_DEFAULT_PROVIDER',
     'ORKA_AGENT_SANDBOX_ENABLED',
     'ORKA_ACP_WORKSPACE_DISPATCH_ENABLED',
+    'ORKA_SOURCE_FORGES',
+    'ORKA_PUBLISHER_NAMESPACE',
     'ORKA_LOG_LEVEL',
   ]);
 });

@@ -106,6 +106,12 @@ describe('the controller may', () => {
     expect(rights('Role', 'orka-runtimes', objects)).toContain('pods: get list watch create delete');
   });
 
+  test('in the namespace of the publisher, make and renew the one Secret with its keys', () => {
+    const objects = installed({ publisherNamespace: 'orka-publisher' });
+    expect(rights('Role', 'orka-publisher', objects)).toEqual(['secrets orka-publisher-auth: get update', 'secrets: create']);
+    expect(rights('Role', 'orka-publisher')).toEqual([]);
+  });
+
   test('read no Secret of its namespace without a class that names one', () => {
     expect(rights('Role', 'orka-system', installed({ classes: [] })).join()).not.toContain('secrets');
   });
@@ -273,6 +279,38 @@ describe('paused for the whole platform', () => {
           ],
         },
       });
+    });
+
+    test('lead to the publisher too, and to the DNS that finds it, where there is one', () => {
+      const apiServer = { addresses: ['10.0.0.1/32'], ports: [6443] };
+      const [, policy] = ofKind(
+        'NetworkPolicy',
+        installed({ apiServer, publisherNamespace: 'orka-publisher', dns: poolClass().network.dns }),
+      );
+      const { egress } = specOf<{ egress: readonly object[] }>(policy);
+      expect(egress.slice(2)).toEqual([
+        {
+          to: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'orka-publisher' } },
+              podSelector: { matchLabels: { 'orka.ai/network-role': 'workspace-publisher' } },
+            },
+          ],
+          ports: [{ protocol: 'TCP', port: 8443 }],
+        },
+        {
+          to: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } },
+              podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+            },
+          ],
+          ports: [
+            { protocol: 'UDP', port: 53 },
+            { protocol: 'TCP', port: 53 },
+          ],
+        },
+      ]);
     });
   });
 

@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
 import { crd, kinds } from '../../api/index.js';
 import type { RuntimePoolClassSpec } from '../../api/index.js';
-import { annotationKeys, controllerRole } from '../../domain/labels.js';
+import { annotationKeys, controllerRole, publisherRole } from '../../domain/labels.js';
 import { argumentsOf, settingsOf } from '../../domain/settings.js';
 import type { InstallationSettings } from '../../domain/settings.js';
 import { NetworkPolicy } from '../network-policy.js';
@@ -9,9 +9,10 @@ import type { NetworkPolicyEgressRule } from '../network-policy.js';
 import { Resource } from '../resource.js';
 import { controlPort } from '../supervisor-pod.js';
 import { ControllerMetrics, probePort, scrapers } from './controller-metrics.js';
+import { dnsRule, managedBy, namespaceNamed, podSecurity } from './parts.js';
+import { operationPort } from './publisher-install.js';
 import { controllerRules } from './rbac.js';
 
-export const managedBy = { 'app.kubernetes.io/managed-by': 'orka-workspaces' } as const;
 const controllerName = 'orka-workspaces-controller';
 export const apiServiceName = 'orka-api';
 
@@ -43,6 +44,8 @@ export interface ControllerInstallProps extends InstallationSettings {
   readonly replicas: number;
   /** Limits the egress of the controller to these addresses and the sandboxes. @default - they are open */
   readonly apiServer?: ApiServer | undefined;
+  /** Where DNS is; a controller whose egress is limited needs it to find the publisher. */
+  readonly dns?: RuntimePoolClassSpec['network']['dns'] | undefined;
   /** Lets no new Task begin; those that run go on. @default false */
   readonly paused?: boolean | undefined;
   readonly classes: readonly Omit<RuntimePoolClassSpec, 'approvedDigests'>[];
@@ -121,7 +124,7 @@ export class ControllerInstall extends Construct {
       metadata,
       podSelector,
       ingress: [
-        { from: [{ namespaceSelector: named(namespaces.runtime) }], ports: [{ protocol: 'TCP', port: props.apiPort }] },
+        { from: [{ namespaceSelector: namespaceNamed(namespaces.runtime) }], ports: [{ protocol: 'TCP', port: props.apiPort }] },
         { from: scrapers(props), ports: [{ protocol: 'TCP', port: probePort }] },
       ],
     });
@@ -130,7 +133,7 @@ export class ControllerInstall extends Construct {
       new NetworkPolicy(this, 'egress', {
         metadata: { ...metadata, name: `${controllerName}-egress` },
         podSelector,
-        egress: egressOf(props.apiServer, namespaces.runtime),
+        egress: [...egressOf(props.apiServer, namespaces.runtime), ...toPublisher(props)],
       });
     new Resource(this, 'deployment', {
       apiVersion: 'apps/v1',
@@ -152,17 +155,17 @@ const scraped = { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(p
 
 const egressOf = ({ addresses, ports }: ApiServer, runtimeNamespace: string): readonly NetworkPolicyEgressRule[] => [
   { to: addresses.map((cidr) => ({ ipBlock: { cidr } })), ports: ports.map((port) => ({ protocol: 'TCP', port })) },
-  { to: [{ namespaceSelector: named(runtimeNamespace) }], ports: [{ protocol: 'TCP', port: controlPort }] },
+  { to: [{ namespaceSelector: namespaceNamed(runtimeNamespace) }], ports: [{ protocol: 'TCP', port: controlPort }] },
 ];
 
-const named = (namespace: string) => ({ matchLabels: { 'kubernetes.io/metadata.name': namespace } });
-
-function podSecurity(enforced: 'baseline' | 'restricted'): Readonly<Record<string, string>> {
-  return {
-    'pod-security.kubernetes.io/enforce': enforced,
-    'pod-security.kubernetes.io/warn': 'restricted',
-    'pod-security.kubernetes.io/audit': 'restricted',
-  };
+function toPublisher({ publisherNamespace, dns }: ControllerInstallProps): readonly NetworkPolicyEgressRule[] {
+  if (publisherNamespace === undefined) return [];
+  const to = [{ namespaceSelector: namespaceNamed(publisherNamespace), podSelector: { matchLabels: publisherRole } }];
+  return [
+    { to, ports: [{ protocol: 'TCP', port: operationPort }] },
+    // It is found by the name of its Service.
+    ...(dns ? [dnsRule(dns)] : []),
+  ];
 }
 
 function controllerPod(props: ControllerInstallProps) {

@@ -1,4 +1,5 @@
 import type { ControllerInstallProps } from './controller-install.js';
+import { publisherSecretName } from './publisher-install.js';
 
 interface PolicyRule {
   readonly apiGroups: readonly string[];
@@ -39,7 +40,8 @@ const rule = (
 export function controllerRules({
   namespaces,
   classes,
-}: Pick<ControllerInstallProps, 'namespaces' | 'classes'>): readonly RoleRules[] {
+  publisherNamespace,
+}: Pick<ControllerInstallProps, 'namespaces' | 'classes' | 'publisherNamespace'>): readonly RoleRules[] {
   const tokenSecrets = [...new Set(classes.map(({ providerProxy }) => providerProxy.tokenSecretRef.name))].sort();
   const comparesByDryRun = classes.some(({ attestation }) => attestation === 'AdmissionAware');
   return [
@@ -96,5 +98,18 @@ export function controllerRules({
         rule('', ['pods'], [...read, ...(comparesByDryRun ? ['create'] : []), 'delete']),
       ],
     },
+    ...(publisherNamespace !== undefined
+      ? [
+          {
+            kind: 'Role' as const,
+            namespace: publisherNamespace,
+            rules: [
+              rule('', ['secrets'], ['get', 'update'], [publisherSecretName]),
+              // A name cannot bound a creation.
+              rule('', ['secrets'], ['create']),
+            ],
+          },
+        ]
+      : []),
   ];
 }

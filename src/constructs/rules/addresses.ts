@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { canonicalCidr, isWithin, openBits, overlaps } from '../../lib/cidr.js';
 import type { Broken } from './rule.js';
 
@@ -40,6 +41,31 @@ const metadata: readonly string[] = [
 
 /** Open bits of a range: 256 addresses of IPv4, one subnet of IPv6. */
 const mostOpenBits = { 4: 8, 6: 64 } as const;
+
+/** All addresses of the internet: everything but private ranges, addresses of no host, and services of clouds. */
+export function publicBlocks(): readonly AddressBlock[] {
+  const closed = [...noHost, ...linkLocal, ...privateRanges, ...metadata];
+  return ['0.0.0.0/0', '::/0'].map((cidr) => {
+    // Network plugins read a range of mapped addresses as IPv4 or as IPv6; no forge is reached by one.
+    const except = closed.filter((range) => isWithin(range, cidr) && canonicalCidr(range) === range);
+    return { cidr, except: except.filter((range) => !except.some((wider) => isWithin(range, wider))) };
+  });
+}
+
+/** Tells whether a text is an IPv4 address of a private network. */
+export const isPrivateAddress = (address: string): boolean =>
+  isIPv4(address) && privateRanges.some((range) => isWithin(`${address}/32`, range));
+
+/** Why a range cannot be that of a private forge; `undefined` = it can. */
+export function badForgeRange(cidr: string): string | undefined {
+  const spelling = badSpelling(cidr);
+  if (spelling !== undefined) return spelling;
+  if (metadata.some((address) => overlaps(cidr, address)))
+    return 'no address of a metadata service, which hands out credentials of the node';
+  if (!privateRanges.some((range) => range === cidr || isWithin(cidr, range)))
+    return `a part of the private ranges ${privateRanges.join(', ')}`;
+  return undefined;
+}
 
 /** Of which service the addresses are. Some clouds answer DNS at the address of their metadata service, on another port. */
 type AddressUse = 'dns' | 'service';

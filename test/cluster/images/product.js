@@ -1,4 +1,4 @@
-// The product's own images: what a sandbox runs, and the controller. Same inputs, same digest.
+// The product's own images: what a sandbox runs, the controller, and the publisher. Same inputs, same digest.
 
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs';
@@ -83,6 +83,22 @@ async function program(source, target) {
   return [{ path: target, source: realpathSync(source), mode: 0o755 }, ...libraries];
 }
 
+/** Git with the one transport that the publisher uses, and the authorities that it trusts by default. @returns {Promise<readonly ImageFile[]>} */
+async function gitWithHttps() {
+  const core = (await run('git', ['--exec-path'])).trim();
+  const programs = await Promise.all([
+    program('/usr/bin/git', '/usr/bin/git'),
+    program('/bin/false', '/bin/false'),
+    program(`${core}/git-remote-http`, `${core}/git-remote-http`),
+  ]);
+  const links = [
+    { path: `${core}/git`, link: '/usr/bin/git' },
+    { path: `${core}/git-remote-https`, link: 'git-remote-http' },
+  ];
+  const authorities = '/etc/ssl/certs/ca-certificates.crt';
+  return [...programs.flat(), ...links, { path: authorities, source: realpathSync(authorities), mode: 0o644 }];
+}
+
 /** Two programs may share a library. @param {readonly ImageFile[]} files */
 function once(files) {
   return [...new Map(files.map((file) => [file.path, file])).values()];
@@ -111,7 +127,7 @@ async function agentModules() {
 
 /**
  * @param {string} folder where the archives are put
- * @returns {Promise<{ images: Record<'acp-codex' | 'controller', Image>, adapterDigests: Record<string, string> }>}
+ * @returns {Promise<{ images: Record<'acp-codex' | 'controller' | 'publisher', Image>, adapterDigests: Record<string, string> }>}
  */
 export async function productImages(folder) {
   const node = await program(process.execPath, '/usr/local/bin/node');
@@ -159,5 +175,15 @@ export async function productImages(folder) {
       User: '65532:65532',
     },
   });
-  return { images: { 'acp-codex': runtime, controller }, adapterDigests: digests };
+  const publisher = buildImage({
+    name: 'publisher',
+    folder,
+    files: once([...base, ...node, ...(await gitWithHttps()), ...ownPackage(packages.controller)]),
+    config: {
+      Entrypoint: ['/usr/local/bin/node', `${opt}/lib/bin/orka-workspaces.js`],
+      Env: ['PATH=/usr/local/bin:/usr/bin:/bin'],
+      User: '65532:65532',
+    },
+  });
+  return { images: { 'acp-codex': runtime, controller, publisher }, adapterDigests: digests };
 }
