@@ -210,7 +210,7 @@ describe('the example of a platform with repositories', () => {
 });
 
 test('the example of a Task with a repository has objects of the right shape', () => {
-  const [, agent, task] = readYaml(readFileSync('examples/repository.yaml', 'utf8'), 'repository.yaml').map(({ value }) => value);
+  const [agent, task] = readYaml(readFileSync('examples/repository.yaml', 'utf8'), 'repository.yaml').map(({ value }) => value);
   expect(validate(agentKind, agent)).toEqual([]);
   expect(validate(taskKind, task)).toEqual([]);
 });
