@@ -238,7 +238,7 @@ describe('with both switches on', () => {
     });
   });
 
-  describe('what this version does not run is refused by name and leaves nothing behind:', () => {
+  describe('what this version or this installation does not run is refused by name and leaves nothing behind:', () => {
     const workspace = { enabled: true, reusePolicy: 'none', cleanupPolicy: 'delete' } as const;
     const repository = 'https://github.com/example/repository';
 
@@ -253,9 +253,10 @@ describe('with both switches on', () => {
         status: { executionWorkspace: { phase: 'Failed', reason: 'WorkspaceValidationFailed' } },
       },
       {
-        what: 'a repository in the workspace',
+        what: 'a repository without forges',
         task: taskLike('refused-repository', { workspace: { gitRepo: repository } }),
         field: 'spec.workspace.gitRepo',
+        says: 'the operator of the platform sets publisher.forges',
         status: { execution: { state: 'Failed', outcome: 'Failed', reason: 'InvalidWorkspace' } },
       },
       {
@@ -266,12 +267,12 @@ describe('with both switches on', () => {
       },
     ])(
       '$what',
-      async ({ task: asked, field, status }) => {
+      async ({ task: asked, field, says = 'is not available in this version', status }) => {
         await applyObjects(kubectl, [asked]);
         const refused = await explained(product, () => taskOver(kubectl, asked.metadata, 120));
         try {
           expect(refused.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining(field), ...status });
-          expect(refused.status?.message).toContain('is not available in this version');
+          expect(refused.status?.message).toContain(says);
           expect(await madeFor(refused)).toEqual([]);
         } finally {
           await deleted(tasks, asked.metadata.name);
