@@ -100,7 +100,7 @@ export class Journal {
   async begin(request: JournaledRequest): Promise<Reply | undefined> {
     const name = nameOf(request.operationId);
     const found = await this.#read(name);
-    if (found && found.operationId === request.operationId) {
+    if (found?.operationId === request.operationId) {
       const isSame = found.requestDigest === request.requestDigest && found.operation === request.operation;
       if (!isSame) throw new Refusal('operation_conflict');
       if (found.state !== 'started' && found.status !== undefined && found.body !== undefined)

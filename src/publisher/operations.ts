@@ -103,7 +103,7 @@ export class Operations {
       await journal.finish(journaled, 'completed', reply);
       return { ...reply, code: 'ok' };
     } catch (error) {
-      const refusal = signal.aborted ? interrupted(signal, error) : refusalOf(error);
+      const refusal = reasonOf(error, signal);
       const outcome = refused(refusal, about);
       if (!refusal.retryable) await journal.finish(journaled, 'failed', outcome);
       return outcome;
@@ -117,7 +117,7 @@ export class Operations {
       const found = await this.#options.git.resolve(accepted.request, accepted.credential, signal);
       return canonicalJson({ ...about, ...resolveResponse({ ...found }, []) });
     }
-    return canonicalJson({ ...about, ...(await this.#prepared(accepted, signal)) } as unknown as JsonObject);
+    return canonicalJson({ ...about, ...(await this.#prepared(accepted, signal)) });
   }
 
   /** Makes the artifact and takes it into the store. */
@@ -146,12 +146,17 @@ export class Operations {
         try {
           await this.#prepared(accepted, signal, artifact.digest);
         } catch (error) {
-          throw signal.aborted ? interrupted(signal, error) : error;
+          throw reasonOf(error, signal);
         }
       }
     }
     return { ...earlier, code };
   }
+}
+
+/** What is broken off fails in many ways, all of which are the same interruption. */
+function reasonOf(error: unknown, signal: AbortSignal): Refusal {
+  return signal.aborted ? interrupted(signal, error) : refusalOf(error);
 }
 
 /** Why work was broken off: its time was over, or nobody waits for it any more. Both may be tried again. */
@@ -161,6 +166,6 @@ function interrupted(signal: AbortSignal, cause?: unknown): Refusal {
 }
 
 function refused(refusal: Refusal, about: { readonly operationId: string; readonly requestDigest: Digest }): OperationOutcome {
-  const body = canonicalJson(refusal.answer(about) as unknown as JsonObject);
+  const body = canonicalJson(refusal.answer(about));
   return { status: refusal.status, body, code: refusal.code };
 }
