@@ -35,6 +35,12 @@ export function isForGood(error: unknown): boolean {
   );
 }
 
+/** Whether a failure says nothing about this instance: the order is the reason, or the server that has the artifact. */
+export function isNoFaultOfInstance(error: unknown): boolean {
+  const cause = error instanceof CreationError ? error.cause : undefined;
+  return isForGood(error) || (cause instanceof DownloadError && cause.code !== 'unreachable');
+}
+
 /**
  * What the caller learns of a creation that failed: the stage, and the cause where no other try can help, where the agent broke the
  * protocol, or where the artifact did not come. `redact`: takes secrets out of a text. Source: dispatch.md §6.4.

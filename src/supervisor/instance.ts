@@ -22,7 +22,7 @@ import type {
 } from '../harness/sessions.js';
 import { equalJson } from '../lib/json.js';
 import { archiveMediaType, checkArchivePath } from '../source/archive-rules.js';
-import { creationRefusal, isForGood } from './creation-error.js';
+import { creationRefusal, isNoFaultOfInstance } from './creation-error.js';
 import { createJournal } from './journal.js';
 import type { Journal } from './journal.js';
 import type { Log } from './log.js';
@@ -188,7 +188,7 @@ export function createInstance(host: SessionHost, log: Log): Instance {
       poison(session);
       if (await remove(session)) bury(session);
       // Another instance would not make it either.
-      if (!isForGood(error) && ++failures >= mostFailures) drain(sessionsFailed);
+      if (!isNoFaultOfInstance(error) && ++failures >= mostFailures) drain(sessionsFailed);
       throw creationRefusal(error, redact);
     }
     failures = 0;

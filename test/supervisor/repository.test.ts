@@ -1,13 +1,16 @@
 /** Sessions that begin with a repository: what arrives is exactly the archive, and what an agent changes is found. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import type { WorkspaceDelta } from '../../src/harness/deltas.js';
 import { sha256Hex } from '../../src/lib/sha256.js';
+import { processesOf } from '../../src/supervisor/processes.js';
 import { tree } from '../support/archive.js';
 import type { ArchiveEntry } from '../support/archive.js';
-import { artifactServer, testCapability } from '../support/artifact-server.js';
+import { artifactServer, headOf, testCapability } from '../support/artifact-server.js';
 import type { ArtifactServer } from '../support/artifact-server.js';
+import { eventually } from '../support/eventually.js';
 import { deltaOrder } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
 import { gone, refusal, textOf } from '../support/supervisor-calls.js';
@@ -178,4 +181,139 @@ suite('a session with a repository', () => {
     });
     expect((await it.status()).lifecycle).toBe('ready');
   });
+
+  const changedHead = (change: Record<string, string>) => (bytes: Buffer, _: IncomingMessage, response: ServerResponse) =>
+    response.writeHead(200, { ...headOf(bytes), ...change }).end(bytes);
+  type Fault = (bytes: Buffer, request: IncomingMessage, response: ServerResponse) => unknown;
+  const faults: readonly (readonly [string, Fault, string])[] = [
+    [
+      'has other bytes',
+      (bytes, _, response) => response.writeHead(200, headOf(bytes)).end(otherBytes(bytes)),
+      'does not have the digest',
+    ],
+    ['breaks off', (bytes, _, response) => breakOff(bytes, response), 'the transfer broke off'],
+    ['has another type', changedHead({ 'content-type': 'text/html' }), 'the answer has another content-type than the artifact'],
+    ['says another digest', changedHead({ 'x-orka-artifact-digest': 'x' }), 'the answer has another x-orka-artifact-digest'],
+    ['is compressed', changedHead({ 'content-encoding': 'gzip' }), 'the answer has another content-encoding'],
+    ['leads elsewhere', (_, { url }, response) => response.writeHead(302, { location: url }).end(), 'answers with status 302'],
+    ['is a refusal', (_, __, response) => response.writeHead(403).end(testCapability), 'answers with status 403'],
+    ['is an error', (_, __, response) => response.writeHead(503).end('<html>'), 'answers with status 503'],
+    ['does not come', (_, __, response) => response.destroy(), 'the artifact API does not answer'],
+  ];
+
+  test.each(faults)('is not made, may be tried again, and leaves nothing, when the answer %s', async (name, fault, says) => {
+    const bytes = tree(small);
+    const [folders, asked] = [it.folders(), server.requests.length];
+    const task = server.task(name.replaceAll(' ', '-'), it.runtime, bytes);
+    server.answer = (request, response) => void fault(bytes, request, response);
+    const created = create(task);
+    const refused = await refusal(created).finally(() => (server.answer = undefined));
+    expect(refused).toMatchObject({
+      status: 500,
+      code: 'session_poisoned',
+      message: expect.stringContaining(says),
+    });
+    await expect(created).rejects.toMatchObject({ response: { retryable: true } });
+    expect(JSON.stringify(refused)).not.toContain(testCapability);
+    expect(server.requests.length).toBe(asked + 1);
+    expect(it.folders()).toEqual(folders);
+    expect(processesOf({ uid: it.latestUid() })).toEqual([]);
+    await remove(await session(`after-${name.replaceAll(' ', '-')}`, small));
+    expect((await it.status()).lifecycle).toBe('ready');
+  });
+
+  test.each([
+    ['no authorization', { workspaceArtifactAuthorization: undefined }, {}, 'workspaceArtifactAuthorization is missing'],
+    ['another type', {}, { mediaType: 'application/x-tar' }, 'the artifact is not of the type'],
+    ['too many bytes', {}, { sizeBytes: 104_857_601 }, 'the artifact has 104857601 bytes, allowed are 1 to 104857600'],
+    ['another id', {}, { artifactID: 'sha256-x' }, 'the artifactID is not that of the digest'],
+  ])('is refused for an order with %s', async (name, change, artifact, message) => {
+    const task = server.task(name.replaceAll(' ', '-'), it.runtime, tree(small), { artifact });
+    const changed = { ...task, session: { ...task.session, ...change } as TaskOrders['session'] };
+    expect(await refusal(create(changed))).toMatchObject({ status: 400, message: expect.stringContaining(message) });
+  });
+
+  test('is refused for a root that leads out', async () => {
+    const task = server.task('root-out', it.runtime, tree(small), { relativeRoot: '../x' });
+    expect(await refusal(create(task))).toMatchObject({ status: 400, message: expect.stringContaining('relativeRoot: ') });
+  });
+
+  test('never has Git run by the supervisor, whatever its agent writes to .git', async () => {
+    const task = await session('git-config', small);
+    const marker = `/tmp/ran-${it.latestUid()}`;
+    const program = `#!/bin/sh\nid -u >> ${marker}\n`;
+    const script = [
+      `printf '${program}' > "$TMPDIR/p"`,
+      'chmod +x "$TMPDIR/p"',
+      'for key in core.fsmonitor core.sshCommand core.editor core.pager diff.external alias.status alias.add; do git config $key "$TMPDIR/p"; done',
+      'git config core.hooksPath "$TMPDIR"; cp "$TMPDIR/p" "$TMPDIR/post-index-change"',
+      'git config filter.x.clean "$TMPDIR/p"; echo "* filter=x" > .git/info/attributes',
+      `rm -f ${marker}; echo done`,
+    ];
+    const { said, delta } = await deltaAfter(task, `sh ${script.join('; ')}`);
+    expect(said.trim()).toBe('done');
+    expect(delta).toMatchObject({ state: 'no_change' });
+    expect(existsSync(marker)).toBe(false);
+    await remove(task);
+    expect(existsSync(marker)).toBe(false);
+  });
+
+  test('whose agent puts a link to /etc in the place of .git is unchanged, and removed', async () => {
+    const before = readdirSync('/etc').length;
+    const task = await session('git-link', small);
+    const { delta } = await deltaAfter(task, 'sh rm -rf .git; ln -s /etc .git');
+    expect(delta).toMatchObject({ state: 'no_change' });
+    await remove(task);
+    expect(readdirSync('/etc').length).toBe(before);
+  });
+
+  test('has every file in its Git, whatever its attributes and ignored names are', async () => {
+    const entries: readonly ArchiveEntry[] = [
+      {
+        path: '.gitattributes',
+        content: '* text eol=crlf filter=x ident working-tree-encoding=UTF-16\n*.bin export-ignore -diff\n',
+      },
+      { path: '.gitignore', content: '*\n' },
+      { path: 'a.txt', content: 'a\r\nb\n$Id$\n' },
+      { path: 'git~1', content: 'x' },
+      { path: 'x.bin', content: Buffer.from([0, 1, 2]) },
+    ];
+    const task = await session('attributes', entries);
+    const { said, delta } = await deltaAfter(task, 'sh git ls-files; git status --short; git cat-file -s HEAD:a.txt');
+    expect(said.trim().split('\n')).toEqual(['.gitattributes', '.gitignore', 'a.txt', 'git~1', 'x.bin', '10']);
+    expect(delta).toMatchObject({ state: 'no_change' });
+    await remove(task);
+  });
 });
+
+suite('a supervisor that ends', () => {
+  test('while an archive arrives slowly leaves nothing, and does not wait for it', async () => {
+    const server = await artifactServer();
+    const it = await scriptedSupervisor({ env: { ORKA_ACP_ARTIFACT_API_URL: server.url } });
+    const bytes = tree([...small, { path: 'z', content: 'x'.repeat(100_000) }]);
+    const task = server.task('slow', it.runtime, bytes);
+    server.answer = (_, response) => {
+      response.writeHead(200, headOf(bytes)).write(bytes.subarray(0, 4000));
+    };
+    const created = refusal(
+      it.client.createSession(task.operation('create-session', it.fence), task.session, { timeout: 60_000 }),
+    );
+    created.catch(() => undefined);
+    await eventually(() => processesOf({ uid: it.firstUid }).length > 0);
+    expect(await it.supervisor.stop()).toBe(true);
+    expect(processesOf({ uid: it.firstUid })).toEqual([]);
+    expect(it.folders()).toEqual([]);
+    await it.close();
+    await server.close();
+  });
+});
+
+function otherBytes(bytes: Buffer): Buffer {
+  const other = Buffer.from(bytes);
+  other[other.indexOf('hello')] = 0x48;
+  return other;
+}
+
+function breakOff(bytes: Buffer, response: ServerResponse): void {
+  response.writeHead(200, headOf(bytes)).write(bytes.subarray(0, 3000), () => response.destroy());
+}

@@ -1,10 +1,10 @@
 /** What is found in a workspace that began with a tree: read by a child, compared with the record of its beginning. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { captureAs, compareAs } from '../../src/supervisor/session-user.js';
+import { captureAs, compareAs, WalkError } from '../../src/supervisor/session-user.js';
 import type { CompareAnswer } from '../../src/supervisor/session-user.js';
 import type { Vector } from '../support/vectors.js';
 import { readVectors } from '../support/vectors.js';
@@ -192,5 +192,24 @@ describe('a workspace', () => {
     expect(await compare()).toMatchObject({ entries: 0, deleted: 0 });
     run('rm -r a; echo > a-; echo x > a0');
     expect(await compare()).toMatchObject({ changedPaths: ['a', 'a/a', 'a/q', 'a/z', 'a-', 'a0'], deleted: 4, files: 2 });
+  });
+
+  test('whose folders are swapped for links while it is read is never left', async () => {
+    make([...guarded, ...Array.from({ length: 300 }, (_, i) => ({ path: `d/${i}/f`, content: 'x' }))]);
+    await capture();
+    const outside = path.join(root, 'outside');
+    mkdirSync(outside);
+    spawnSync('mkfifo', [path.join(outside, 'f')]);
+    const swap = `while :; do mv d x; ln -s ${outside} d; mv d y; mv x d; for i in 1 100 299; do mv d/$i x; ln -s ${outside} d/$i; rm d/$i; mv x d/$i; done; rm y; done`;
+    const swapper = spawn('/bin/bash', ['-c', swap], { cwd: workspace, stdio: 'ignore' });
+    try {
+      for (let i = 0; i < 5; i++) {
+        const found = await compare().catch((error: unknown) => error);
+        if (found instanceof WalkError) expect(['failed', 'refused']).toContain(found.code);
+        else expect(JSON.stringify(found)).not.toContain('outside');
+      }
+    } finally {
+      swapper.kill('SIGKILL');
+    }
   });
 });
