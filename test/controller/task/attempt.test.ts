@@ -6,14 +6,20 @@ import { attemptSteps } from '../../../src/controller/task/attempt-port.js';
 import type { AttemptPort, AttemptResult, AttemptStep } from '../../../src/controller/task/attempt-port.js';
 import type { PodEnd } from '../../../src/domain/pod-end.js';
 import { ordersOf } from '../../../src/controller/task/orders.js';
+import type { SessionSource } from '../../../src/controller/task/orders.js';
 import type { Receipt } from '../../../src/controller/task/result.js';
 import type { PromptEvent } from '../../../src/harness/events.js';
+import { sessionWorkspaceDigest } from '../../../src/domain/digests.js';
+import type { HarnessClient } from '../../../src/harness/client.js';
 import { digestOfSettlement } from '../../../src/harness/prompts.js';
+import type { SessionOrder } from '../../../src/harness/sessions.js';
+import type { ArtifactRequest } from '../../../src/source/artifact-capability.js';
 import { at, boundTask, created, instanceOf, poolOf } from '../../support/controlled-task.js';
 import type { Bound } from '../../support/controlled-task.js';
 import { fakeClock, settle } from '../../support/fake-clock.js';
 import { broken, fakeHarness, settled } from '../../support/fake-harness.js';
 import { refusal } from '../../support/memory-client.js';
+import { archive, commit, manifest } from '../../support/played-publisher.js';
 import { unfitMessages } from '../../support/user-text.js';
 
 const prompt = 'prompt-11111111-1111-1111-1111-111111111111-1';
@@ -27,7 +33,10 @@ afterEach(() => {
 });
 
 /** One attempt under way. `log` has writes and requests in their order. */
-function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1, lastTry = false } = {}) {
+function attempt(
+  bound: Bound = boundTask({ timeout: '10m' }),
+  { generation = 1, lastTry = false, source }: { generation?: number; lastTry?: boolean; source?: SessionSource } = {},
+) {
   const { plan, thawed } = bound;
   let { task } = bound;
   const [process_, cancelled, lost] = [new AbortController(), new AbortController(), new AbortController()];
@@ -41,6 +50,9 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
   let killedAt: string | undefined;
   let fails: (what: string) => Error | undefined = () => undefined;
   let serves = true;
+  let permit: (download: ArtifactRequest) => Awaited<ReturnType<AttemptPort['authorize']>> = ({ operationID }) => ({
+    authorization: { capability: `for ${operationID}`, requestDigest: manifest },
+  });
   let ended: PodEnd | undefined;
   const write = (what: string) => {
     if (process_.signal.aborted) throw new Error(`${what} is written by a process that must not`);
@@ -76,14 +88,14 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
     endReported: () => Promise.resolve(ended),
     passed: () => undefined,
     serves: () => serves,
-    authorize: () => Promise.reject(new Error('there is no repository')),
+    authorize: (download) => Promise.resolve(permit(download)),
     step: async (name, take) => {
       steps.push(name);
       return take();
     },
   };
   const [pool, instance] = [poolOf(plan), instanceOf(plan)];
-  const orders = ordersOf(task, pool, instance, thawed, generation);
+  const orders = ordersOf(task, pool, instance, thawed, generation, source);
   const running = () =>
     runAttempt(
       {
@@ -120,6 +132,10 @@ function attempt(bound: Bound = boundTask({ timeout: '10m' }), { generation = 1,
     },
     said,
     reported,
+    orders,
+    permit: (answer: typeof permit) => {
+      permit = answer;
+    },
     drains: () => {
       serves = false;
     },
@@ -957,5 +973,106 @@ describe('a workspace', () => {
     expect(it.log.filter((one) => one.startsWith('workspace-delta'))).toEqual(Array(3).fill(`workspace-delta-${prompt}`));
     expect(it.execution()).toMatchObject({ state: 'Succeeded' });
     expect(it.task().status?.delivery).toMatchObject({ reason: 'WorkspaceValidationFailed' });
+  });
+});
+
+describe('an attempt with a repository', () => {
+  const id = 'git.example:8443/acme/app';
+  const artifact = { artifactID: archive.replace(':', '-'), digest: archive, sizeBytes: 2048, mediaType: 'application/x-tar' };
+  const source: SessionSource = {
+    repository: { provider: 'github', id, url: `https://${id}.git` },
+    relativeRoot: 'services/api',
+    resolved: { repositoryID: id, sourceRef: 'refs/heads/main', baselineOID: commit },
+    prepared: { treeOID: 'a'.repeat(40), manifestDigest: manifest, entryCount: 3, expandedBytes: 9, artifact },
+  };
+  const asked = { intent: 'read', gitRepo: `https://${id}.git`, branch: 'main', subPath: 'services/api' } as const;
+  const bound = () => boundTask({ timeout: '10m', workspace: asked });
+  const baseline = { repositoryIdentity: id, revision: commit, treeDigest: manifest, artifact };
+
+  test('begins its session with the commit, its archive and the permission to fetch it', async () => {
+    const it = attempt(bound(), { source });
+    const orders: SessionOrder[] = [];
+    const { createSession } = it.harness.client;
+    const listening: HarnessClient['createSession'] = (operation, order, call) => {
+      orders.push(order);
+      return createSession(operation, order, call);
+    };
+    Object.assign(it.harness.client, { createSession: listening });
+    expect(await happy(it)).toMatchObject({ outcome: 'settled' });
+    expect(orders).toMatchObject([
+      {
+        workspace: { intent: 'read', baseline, relativeRoot: 'services/api' },
+        workspaceArtifactAuthorization: {
+          capability: `for runtime-workspace-download-${prompt}-a1-g1`,
+          requestDigest: manifest,
+        },
+      },
+    ]);
+    expect(it.execution()?.runtimeSessionWorkspaceDigest).toBe(
+      sessionWorkspaceDigest({
+        intent: 'read',
+        relativeRoot: 'services/api',
+        repositoryIdentity: id,
+        revision: commit,
+        sourceRef: 'refs/heads/main',
+        treeDigest: manifest,
+      }),
+    );
+    expect(it.problems).toEqual([]);
+  });
+
+  test('asks for the changes since that commit, and says what it started from', async () => {
+    const it = attempt(bound(), { source });
+    await happy(it);
+    const settlement = {
+      terminalEvent: 'completed',
+      outcome: 'succeeded',
+      stopReason: 'end_turn',
+      settledAt: at(created),
+    } as const;
+    expect(it.orders.delta(settlement, 1_000).verifiedBaseline).toEqual(baseline);
+    expect(it.task().status?.delivery).toMatchObject({
+      state: 'ReadValidated',
+      startingSHA: commit,
+      sourceRepository: { provider: 'github', id },
+    });
+  });
+
+  test.each([1, 2])('has a download of its own in generation %d', (generation) => {
+    const it = attempt(bound(), { source, generation });
+    expect(it.orders.download).toEqual({
+      operation: 'download',
+      objectDigest: archive,
+      identity: { namespace: 'team-a', taskID: '11111111-1111-1111-1111-111111111111' },
+      contentLength: 2048,
+      mediaType: 'application/x-tar',
+      operationID: `runtime-workspace-download-${prompt}-a1-g${generation}`,
+    });
+  });
+
+  test('whose Secret is another one by now is blocked before it has a session', async () => {
+    const it = attempt(bound(), { source });
+    it.permit(() => ({ says: 'Task team-a/t1: Secret read was changed' }));
+    expect(await it.begin()).toMatchObject({ outcome: 'settled', session: 'none' });
+    expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'CredentialBlocked' });
+    expect(it.log).toEqual(['capabilities', '= SessionStarting', '= Failed']);
+  });
+
+  test.each<[string, readonly string[], number, string]>([
+    ['names the paths', ['a.ts', 'b.ts'], 2, '2 files of a workspace with intent read: a.ts, b.ts'],
+    ['says how many more there are', ['a.ts'], 3, '3 files of a workspace with intent read: a.ts and 2 more'],
+    [
+      'leaves out paths that a message cannot hold',
+      Array.from({ length: 20 }, (_, i) => `${'x'.repeat(98)}${String(i).padStart(2, '0')}`),
+      20,
+      'and 14 more',
+    ],
+  ])('that changed files %s', async (_, changedPaths, changedFileCount, says) => {
+    const it = attempt(bound(), { source });
+    it.harness.answers.delta = () => Promise.resolve({ state: 'read_only_modified', changedFileCount, changedPaths });
+    await happy(it);
+    expect(it.task().status?.delivery).toMatchObject({ state: 'ReadOnlyWorkspaceModified', startingSHA: commit });
+    expect(it.task().status?.message).toContain(says);
+    expect(it.problems).toEqual([]);
   });
 });

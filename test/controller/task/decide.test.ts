@@ -4,7 +4,8 @@ import { waitingOf } from '../../../src/domain/queue-order.js';
 import type { Waiting } from '../../../src/domain/queue-order.js';
 import { decide as decideOf } from '../../../src/controller/task/decide.js';
 import type { TaskDecision } from '../../../src/controller/task/decision.js';
-import type { TaskObservation } from '../../../src/controller/task/observation.js';
+import type { SourceView, TaskObservation } from '../../../src/controller/task/observation.js';
+import { awaitsSource, sourcePlanOf } from '../../../src/domain/source-plan.js';
 import { annotationKeys, finalizers } from '../../../src/domain/labels.js';
 import {
   at,
@@ -783,5 +784,79 @@ describe('a slot that several Tasks wait for', () => {
     const queuedAt = mine.queuedAt;
     expect(decide(served({ pool: full }), queuedAt + 1_500)).toEqual({ wait: 500 });
     expect(decide(served({ pool: full }), queuedAt + 2_000).effect).toMatchObject({ do: 'say', reason: 'AtCapacity' });
+  });
+});
+
+describe('a Task with a repository, by what is known of it:', () => {
+  const workspace = { intent: 'read', gitRepo: 'https://github.com/acme/app', readCredentialRef: { name: 'read' } } as const;
+  const asking = boundTask({ workspace });
+  const planned = sourcePlanOf(asking.task, asking.thawed.workspace, { forges: ['github.com'] });
+  if (!planned || 'problem' in planned) throw new Error('it has a plan');
+  const resolved = { repositoryID: 'github.com/acme/app', sourceRef: 'refs/heads/main', baselineOID: 'c'.repeat(40) };
+  const ready = { is: 'ready', resolved, prepared: {} as never, startedAt: soon } as const;
+  const view = (change: Partial<SourceView>): SourceView => ({
+    plan: planned,
+    standing: ready,
+    work: undefined,
+    since: soon,
+    says: undefined,
+    refusal: undefined,
+    preparedAt: soon,
+    heldUntil: 0,
+    ...change,
+  });
+  const refusal = { reason: 'CredentialBlocked', finding: { at: 'Task team-a/t1', says: 'another Secret' } } as const;
+  const minutes = (count: number) => soon + count * 60_000;
+
+  test.each<[string, Partial<SourceView>, number, unknown]>([
+    ['no version of its Secret: that is frozen', { standing: { is: 'unfrozen' } }, soon, { do: 'freeze-credential' }],
+    ['nothing: it is resolved', { standing: { is: 'unresolved' } }, soon, { do: 'fetch-source', work: 'resolve' }],
+    ['its commit: it is prepared', { standing: { is: 'unprepared', resolved } }, soon, { do: 'fetch-source', work: 'prepare' }],
+    ['its archive: it begins', {}, soon, { do: 'start' }],
+    ['an archive of five minutes: it is named again', {}, minutes(5), { do: 'fetch-source', work: 'refresh' }],
+    ['a younger archive: it begins', {}, minutes(5) - 1, { do: 'start' }],
+    ['a run that failed a moment ago: it waits', { standing: { is: 'unresolved' }, heldUntil: soon + 500 }, soon, undefined],
+    ['a call under way: it waits', { standing: { is: 'unresolved' }, work: 'resolve' }, soon, undefined],
+    ['an archive that is being named: it waits', { work: 'refresh' }, soon, undefined],
+  ])('%s', (_, change, now, effect) => {
+    const o = seen(asking.task, { frozen: asking.thawed, pool: poolOf(asking.plan), source: view(change) });
+    expect(decide(o, now).effect).toEqual(effect);
+  });
+
+  test.each<[string, Partial<SourceView>, unknown]>([
+    ['a refusal of this process', { refusal }, { state: 'Failed', reason: 'CredentialBlocked' }],
+    [
+      'a refusal on record',
+      { standing: { is: 'over', code: 'repository_absent', givenUp: false } },
+      { state: 'Failed', reason: 'InvalidWorkspace' },
+    ],
+    [
+      'a call that was given up',
+      { standing: { is: 'over', code: 'repository_absent', givenUp: true } },
+      { state: 'Failed', reason: 'WorkspaceUnsupported' },
+    ],
+  ])('%s ends it, also when its pool serves', (_, change, expected) => {
+    const o = seen(asking.task, { frozen: asking.thawed, pool: poolOf(asking.plan), source: view(change) });
+    expect(ending(decide(o, soon))).toMatchObject(expected as object);
+  });
+
+  test('a forge that is not listed any more ends it', () => {
+    const problem = { at: 'Task team-a/t1', field: 'spec.workspace.gitRepo', found: 'github.com' };
+    const o = seen(asking.task, { frozen: asking.thawed, source: { problem } });
+    expect(ending(decide(o, soon))).toMatchObject({ state: 'Failed', reason: 'InvalidWorkspace' });
+  });
+
+  test.each<[string, Task, number]>([
+    ['is deleted', deleting(asking.task), soon],
+    ['is late', asking.task, created + 31 * 60_000],
+    ['is settled', inState(asking.task, { state: 'Failed', outcome: 'Failed' }), soon],
+  ])('a call is cancelled when the Task %s', (_, task, now) => {
+    const o = seen(task, { frozen: asking.thawed, fetching: true, source: view({ work: 'resolve' }) });
+    expect(decide(o, now).effect).toEqual({ do: 'cancel-source' });
+  });
+
+  test('a Task whose repository is not there yet takes nobody its turn', () => {
+    expect(awaitsSource(asking.task)).toBe(true);
+    expect(awaitsSource(bound.task)).toBe(false);
   });
 });
