@@ -55,7 +55,8 @@ async function fetching(workspace: Task['spec']['workspace'] = { ...repository, 
   /** A process that leads. `dies`: told of each step; what it throws ends the process. */
   function lead(as = epoch, dies: (step: string, phase: string) => void = () => undefined) {
     const stop = new AbortController();
-    const asked = { again: false };
+    let again = false;
+    const isAsked = () => again;
     const reconciler = createTaskReconciler({
       client,
       world: worldOf(client),
@@ -84,7 +85,7 @@ async function fetching(workspace: Task['spec']['workspace'] = { ...repository, 
       leads: () => !stop.signal.aborted,
       lookAgain: () => undefined,
       again: () => {
-        asked.again = true;
+        again = true;
       },
       onError: (_, error) => errors.push(error),
       metrics: {
@@ -103,10 +104,10 @@ async function fetching(workspace: Task['spec']['workspace'] = { ...repository, 
       /** Reconciles for as long as something asks for it. */
       run: async () => {
         for (let looks = 0; looks < 20; looks++) {
-          asked.again = false;
+          again = false;
           if (client.at('Task', 't1')) await reconciler.reconcile(key, stop.signal).catch((error: unknown) => errors.push(error));
-          for (let i = 0; i < 10 && !asked.again; i++) await settle();
-          if (!asked.again) return;
+          for (let i = 0; i < 10 && !isAsked(); i++) await settle();
+          if (!isAsked()) return;
         }
       },
     };
