@@ -14,11 +14,6 @@ export const patterns = {
     pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
     says: 'a DNS label: lower-case letters, digits and "-", starting and ending with a letter or digit',
   },
-  forge: {
-    pattern:
-      '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$',
-    says: 'a host in lower case, such as github.com, or host and port such as git.example:8443',
-  },
   dnsSubdomain: {
     pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
     says: 'a DNS subdomain: lower-case letters, digits, "-" and ".", each part starting and ending with a letter or digit',

@@ -56,8 +56,6 @@ function start(): void {
     defaultProvider: '',
     forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },
-    forges: [],
-    publisherNamespace: '',
     version: 'test',
   };
   running = runController(settings, { server: api.url, credentials: () => ({}) });

@@ -213,8 +213,6 @@ async function orderFor({ namespaces }: Installation): Promise<Order> {
     defaultProvider: 'agent-sandbox',
     forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },
-    forges: [],
-    publisherNamespace: '',
     version: 'crashes',
   };
   return { settings, access: { server: admin.server, ca, token: token.trim() } };
