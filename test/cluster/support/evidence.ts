@@ -17,11 +17,19 @@ export async function explained<T>(installation: Installation, body: () => Promi
 async function evidence(installation: Installation): Promise<string> {
   const { tasks, runtime } = installation.namespaces;
   const said = (args: readonly string[]) => kubectl(args).catch((error: unknown) => String(error));
+  const ofPublisher = installation.publisher?.metadata.namespace;
+  const publisher = ['-n', ofPublisher ?? '', '-l', 'orka.ai/network-role=workspace-publisher'];
   const parts: readonly (readonly [title: string, text: string])[] = [
     ['controller log', await controllerLog(installation, 80)],
     ['Tasks and pools', await said(['get', 'tasks.core.orka.ai,runtimepools.core.orka.ai', '-n', tasks, '-o', 'yaml'])],
     ['runtime namespace', await said(['get', 'sandboxclaims,sandboxes,pods', '-n', runtime, '-o', 'wide'])],
     ['events', await said(['get', 'events', '-n', runtime, '--sort-by=.lastTimestamp'])],
+    ...(ofPublisher === undefined
+      ? []
+      : ([
+          ['publisher', await said(['get', 'pods', ...publisher, '-o', 'wide'])],
+          ['publisher log', await said(['logs', ...publisher, '--tail=60'])],
+        ] as const)),
     ['sandbox log', await said(['logs', '-n', runtime, '-l', 'orka.ai/runtime-pool-uid', '--tail=40', '--prefix'])],
   ];
   return parts.map(([title, text]) => `--- ${title}\n${text.trimEnd()}`).join('\n');

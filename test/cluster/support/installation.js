@@ -31,6 +31,25 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {{ readonly cpu: string, readonly memory: string }} [requests] of a sandbox; those of the class by default
  * @property {{ readonly cpu?: string, readonly memory?: string }} [limits] of a sandbox; those of the class by default
  * @property {{ readonly controller: string, readonly runtime: string, readonly tasks: string }} [namespaces] those of the platform file by default
+ * @property {PublisherSettings} [publisher] none by default
+ */
+
+/**
+ * The publisher of a platform file.
+ *
+ * @typedef {object} PublisherSettings
+ * @property {string} namespace
+ * @property {readonly ForgeSettings[]} forges
+ * @property {{ readonly requests: Readonly<Record<string, string>> }} [resources]
+ */
+
+/**
+ * @typedef {object} ForgeSettings
+ * @property {string} host
+ * @property {number} [port]
+ * @property {string} ca PEM
+ * @property {true} private
+ * @property {{ readonly namespace: string, readonly podLabels: Readonly<Record<string, string>> }} peer
  */
 
 /**
@@ -43,6 +62,7 @@ const cli = path.resolve(import.meta.dirname, '../../../lib/bin/orka-workspaces.
  * @property {PoolClassSpec} poolClass the one class
  * @property {readonly Manifest[]} manifests what `apply` holds
  * @property {Manifest} deployment the controller's
+ * @property {Manifest | undefined} publisher its Deployment
  * @property {() => void} forget removes what synth wrote
  */
 
@@ -62,6 +82,7 @@ export async function synthesize({
   requests,
   limits,
   namespaces,
+  publisher,
 } = {}) {
   if (!existsSync(platformFile) || !existsSync(cli)) throw new Failure('The images are not built: run npm run images.');
   const given = /** @type {import('../images/platform.js').PlatformFile} */ (parse(readFileSync(platformFile, 'utf8')));
@@ -76,6 +97,7 @@ export async function synthesize({
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
       ...(maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace }),
     },
+    ...(publisher === undefined ? {} : { publisher: { ...given.publisher, ...publisher, enabled: true } }),
     classes: eachWith(given.classes, { attestation, requests, limits }),
   };
   const folder = mkdtempSync(path.join(tmpdir(), 'orka-installation-'));
@@ -84,7 +106,9 @@ export async function synthesize({
   await run(process.execPath, [cli, 'synth', '--platform', file, '--out', dist]);
   const manifests = manifestsIn(path.join(dist, 'apply'));
   const poolClass = manifests.find(({ kind }) => kind === 'RuntimePoolClass');
-  const deployment = manifests.find(({ kind }) => kind === 'Deployment');
+  const deploymentIn = (/** @type {string} */ namespace) =>
+    manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.namespace === namespace);
+  const deployment = deploymentIn(settings.namespaces.controller);
   if (!poolClass || !deployment) throw new Error(`${dist}/apply has no class or no Deployment`);
   return {
     dist,
@@ -93,6 +117,7 @@ export async function synthesize({
     poolClass: /** @type {PoolClassSpec} */ (/** @type {unknown} */ (poolClass['spec'])),
     manifests,
     deployment,
+    publisher: publisher && deploymentIn(publisher.namespace),
     forget: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -203,6 +228,12 @@ export async function install(kubectl, installation) {
     () => available(kubectl, installation, since),
     150,
   );
+  if (installation.publisher) await rolledOut(kubectl, installation.publisher);
+}
+
+/** The publisher waits for keys that the controller makes. @param {Kubectl} kubectl @param {Manifest} publisher */
+async function rolledOut(kubectl, { metadata: { name, namespace = '' } }) {
+  await kubectl(['rollout', 'status', 'deployment', name, '-n', namespace, '--timeout=120s']);
 }
 
 /**
@@ -286,7 +317,7 @@ export async function leftovers(kubectl, { namespaces, manifests }) {
  * @returns {Promise<readonly string[]>} what did not go by itself
  */
 export async function uninstall(kubectl, installation, { seconds = 240 } = {}) {
-  const { namespaces, manifests, poolClass } = installation;
+  const { namespaces, manifests, poolClass, publisher } = installation;
   const stuck = await removeTasks(kubectl, installation, { seconds });
   const kept = ['CustomResourceDefinition', 'Namespace'];
   const items = manifests.filter(({ kind }) => !kept.includes(kind));
@@ -298,6 +329,12 @@ export async function uninstall(kubectl, installation, { seconds = 240 } = {}) {
   });
   const { name } = poolClass.providerProxy.tokenSecretRef;
   await kubectl(['delete', '--ignore-not-found', '-n', namespaces.controller, `secret/${name}`]);
+  const { namespace: ofPublisher } = publisher?.metadata ?? {};
+  if (ofPublisher !== undefined) {
+    // The controller made it; nothing that is rendered names it.
+    await kubectl(['delete', '--ignore-not-found', '-n', ofPublisher, 'secret/orka-publisher-auth']);
+    await kubectl(['wait', '--for=delete', 'pods', '--all', '-n', ofPublisher, '--timeout=120s']);
+  }
   await kubectl(['wait', '--for=delete', 'pods', '-l', selectorOf(installation), '-n', namespaces.controller, '--timeout=120s']);
   // A controller that still runs would write its Lease again.
   await kubectl(['delete', 'leases', '--all', '-n', namespaces.controller]);

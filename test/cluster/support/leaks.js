@@ -1,7 +1,7 @@
 // Credentials, and whether a text holds one.
 
 /** A value as it may stand in a text: raw, and as the three forms that base64 gives it inside something longer. @param {string} secret */
-function formsOf(secret) {
+export function formsOf(secret) {
   const bytes = Buffer.from(secret, 'latin1');
   const encoded = [0, 1, 2].flatMap((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes])
