@@ -323,7 +323,7 @@ async function outage(): Promise<void> {
 }
 
 async function make(name: string, token: string): Promise<void> {
-  const lane = await createLane(`orka-fault-${name}`, token, jobs.find((job) => job.lane === name)?.group);
+  const lane = await createLane(`orka-fault-${name}`, token, { group: jobs.find((job) => job.lane === name)?.group });
   begun.set(name, lane);
   histories.set(name, startHistory(lane.installation));
 }

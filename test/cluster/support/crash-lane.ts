@@ -18,7 +18,7 @@ import { startDoomed } from './doomed.js';
 import type { Doomed, Order, Point, Trace } from './doomed.js';
 import { applyObjects, example, plainTaskLike, taskLike } from './first-task.js';
 import { applyKinds, synthesize } from './installation.js';
-import type { Installation } from './installation.js';
+import type { Installation, PublisherSettings } from './installation.js';
 import { createWanting, poolsOf, wantsPool } from './pools.js';
 
 const idlePoolTtl = 3_000;
@@ -55,17 +55,23 @@ export interface Lane {
   readonly remove: () => Promise<void>;
 }
 
-/**
- * @param token of the provider proxy, which all lanes share
- * @param group of its controllers, see {@link startDoomed}
- */
-export async function createLane(name: string, token: string, group = 0): Promise<Lane> {
+/** What differs between lanes. */
+interface LaneOptions {
+  /** Of its controllers, see {@link startDoomed}. */
+  readonly group?: number | undefined;
+  /** It reads the repositories of these forges. @default - none */
+  readonly forges?: PublisherSettings['forges'];
+}
+
+/** @param token of the provider proxy, which all lanes share */
+export async function createLane(name: string, token: string, { group = 0, forges }: LaneOptions = {}): Promise<Lane> {
   const namespaces = { controller: `${name}-system`, runtime: `${name}-runtimes`, tasks: `${name}-tasks` };
-  const installation = await synthesize({ gates: true, namespaces });
+  const publisher = forges && { namespace: `${name}-publisher`, forges, resources: smallPublisher };
+  const installation = await synthesize({ gates: true, namespaces, ...(publisher ? { publisher } : {}) });
   await applyKinds(kubectl, installation.dist);
   const objects = await installWithoutDeployment(name, installation, token);
   const poolOf = poolsOf(installation);
-  const order = await orderFor(installation);
+  const order = await orderFor(installation, publisher);
   const traces: Trace[] = [];
   let pools = 0;
   let current: Doomed | undefined;
@@ -157,17 +163,21 @@ export async function createLane(name: string, token: string, group = 0): Promis
       await unhold(namespaces.tasks);
       const clusterScoped = objects.filter(({ metadata, kind }) => metadata.namespace === undefined && kind !== 'Namespace');
       for (const { kind, metadata } of clusterScoped) await kubectl(['delete', kind, metadata.name, '--ignore-not-found']);
-      await kubectl(['delete', 'namespaces', '--ignore-not-found', '--timeout=120s', ...Object.values(namespaces)]);
+      const all = [...Object.values(namespaces), ...(publisher ? [publisher.namespace] : [])];
+      await kubectl(['delete', 'namespaces', '--ignore-not-found', '--timeout=120s', ...all]);
       installation.forget();
     },
   };
 }
 
-/** Everything but the kinds, which all share, and the Deployment. What is of the whole cluster gets a name of its own. */
+/** Several fit on one node. */
+const smallPublisher = { requests: { cpu: '20m', memory: '64Mi', 'ephemeral-storage': '64Mi' } };
+
+/** Everything but the kinds, which all share, and the Deployment of the controller. What is of the whole cluster gets a name of its own. */
 async function installWithoutDeployment(name: string, installation: Installation, token: string): Promise<readonly Manifest[]> {
-  const { manifests, namespaces, poolClass } = installation;
+  const { manifests, namespaces, poolClass, deployment } = installation;
   const objects = manifests
-    .filter(({ kind }) => kind !== 'CustomResourceDefinition' && kind !== 'Deployment')
+    .filter((manifest) => manifest.kind !== 'CustomResourceDefinition' && manifest !== deployment)
     .map((manifest) => (manifest.kind.startsWith('ClusterRole') ? renamed(manifest, `${account}-${name}`) : manifest));
   const { name: secret, key } = poolClass.providerProxy.tokenSecretRef;
   const { metadata, ...rest } = example.agent;
@@ -195,7 +205,7 @@ function renamed(manifest: Manifest, name: string): Manifest {
 }
 
 /** What the Deployment would run, with the rights of its account. */
-async function orderFor({ namespaces }: Installation): Promise<Order> {
+async function orderFor({ namespaces }: Installation, publisher: PublisherSettings | undefined): Promise<Order> {
   const [config] = readYaml(readFileSync(cluster.kubeconfig, 'utf8'), cluster.kubeconfig);
   const admin = kubeconfigAccess(config?.value ?? null, cluster.kubeconfig);
   const { ca = '' } = await admin.credentials();
@@ -213,9 +223,21 @@ async function orderFor({ namespaces }: Installation): Promise<Order> {
     defaultProvider: 'agent-sandbox',
     forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },
+    forges: (publisher?.forges ?? []).map(({ host, port = 443 }) => (port === 443 ? host : `${host}:${port}`)),
+    publisherNamespace: publisher?.namespace ?? 'orka-publisher',
     version: 'crashes',
   };
-  return { settings, access: { server: admin.server, ca, token: token.trim() } };
+  return {
+    settings,
+    access: { server: admin.server, ca, token: token.trim() },
+    ...(publisher ? { hosts: await hostsOf(publisher) } : {}),
+  };
+}
+
+/** The Service of a publisher, by name. */
+async function hostsOf({ namespace }: PublisherSettings): Promise<Readonly<Record<string, string>>> {
+  const address = await kubectl(['get', 'service', 'orka-publisher', '-n', namespace, '-o', 'jsonpath={.spec.clusterIP}']);
+  return { [`orka-publisher.${namespace}.svc`]: address };
 }
 
 /** What its duration would do a quarter of a minute later. */

@@ -2,6 +2,7 @@
 // request of an attempt begins or has been answered. Started by `doomed.ts`, which tells it over the channel between them what to run, and when.
 
 import { subscribe } from 'node:diagnostics_channel';
+import dns from 'node:dns';
 import { writeSync } from 'node:fs';
 
 /** @typedef {import('./doomed.js').Order} Order */
@@ -11,11 +12,14 @@ import { writeSync } from 'node:fs';
 let dies;
 /** @type {Order['interrupted']} */
 let interrupted;
+/** @type {Order['halts']} */
+let halts;
 /** @type {Promise<Order>} */
 const ordered = new Promise((resolve) => {
   process.on('message', (/** @type {Order} */ order) => {
     dies = order.dies;
     interrupted = order.interrupted;
+    halts = order.halts;
     resolve(order);
   });
 });
@@ -78,7 +82,18 @@ subscribe('http.client.response.finish', (message) => {
   come(request, 'answered');
 });
 
-const { settings, access } = await ordered;
+const { settings, access, hosts = {} } = await ordered;
+
+const { lookup } = dns;
+/** Finds the Services of the cluster, whose DNS this machine does not ask. */
+const lookupWithHosts = (/** @type {string} */ name, /** @type {dns.LookupOptions} */ options, /** @type {Function} */ found) => {
+  const address = hosts[name];
+  if (address === undefined) lookup(name, options, /** @type {never} */ (found));
+  else if (options.all) found(null, [{ address, family: 4 }]);
+  else found(null, address, 4);
+};
+dns.lookup = /** @type {typeof dns.lookup} */ (/** @type {unknown} */ (lookupWithHosts));
+
 const { server, ca, token } = access;
 const code = await runController(
   settings,
@@ -87,6 +102,13 @@ const code = await runController(
     onEffect: (effect, phase) => {
       trace({ effect, phase });
       if (dies?.effect === effect && dies.phase === phase) process.kill(process.pid, 'SIGKILL');
+    },
+    onStep: (taken, phase) => {
+      trace({ taken, phase });
+      if (halts?.taken !== taken || halts.phase !== phase) return;
+      const { by } = halts;
+      halts = undefined;
+      process.kill(process.pid, by);
     },
   },
 );

@@ -4,6 +4,8 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { PoolEffectName } from '../../../src/controller/pool/decision.js';
 import type { ControllerHooks } from '../../../src/controller/manager.js';
+import type { AttemptStep } from '../../../src/controller/task/attempt-port.js';
+import type { SourceStep } from '../../../src/controller/task/source-run.js';
 import type { ControllerSettings } from '../../../src/controller/settings.js';
 
 /** Where a process ends: at the first time that this effect begins, or has been performed, once it was told so. */
@@ -22,12 +24,22 @@ export interface Step {
   readonly phase: 'begins' | 'answered';
 }
 
+/** A step of an attempt or of its source, as the controller itself tells it. */
+export interface TakenStep {
+  readonly taken: AttemptStep | SourceStep;
+  readonly phase: Point['phase'];
+}
+
 export interface Order {
   readonly settings: ControllerSettings;
   readonly access: { readonly server: string; readonly ca: string; readonly token: string };
   readonly dies?: Point;
   /** The first time that the attempt of a Task comes to it, the process ends, or stands still with all its connections. */
   readonly interrupted?: Step & { readonly by: 'SIGKILL' | 'SIGSTOP' };
+  /** The same for a step, of whatever Task. */
+  readonly halts?: TakenStep & { readonly by: 'SIGKILL' | 'SIGSTOP' };
+  /** Addresses of Services that this machine cannot resolve. */
+  readonly hosts?: Readonly<Record<string, string>>;
 }
 
 interface Delivery {
@@ -38,7 +50,8 @@ interface Delivery {
 }
 
 /** What a process did, in its order. */
-export type Trace = Point | Step | { readonly sent: Delivery } | { readonly answered: Delivery & { readonly status: number } };
+export type Trace =
+  Point | Step | TakenStep | { readonly sent: Delivery } | { readonly answered: Delivery & { readonly status: number } };
 
 export interface Doomed {
   readonly epoch: number;
@@ -47,6 +60,8 @@ export interface Doomed {
   readonly dies: (at: Point) => Promise<void>;
   /** From now on it is interrupted there, once. */
   readonly interrupted: (at: NonNullable<Order['interrupted']>) => Promise<void>;
+  /** From now on it is halted there, once. */
+  readonly halts: (at: NonNullable<Order['halts']>) => Promise<void>;
   /** Stands still, or goes on after it did. */
   readonly signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
   /** How it ended: by what signal, or with what code. */
@@ -102,11 +117,12 @@ export async function startDoomed(order: Order, group = 0): Promise<Doomed> {
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const dies = (at: Point) => send({ ...order, dies: at });
   const interrupted: Doomed['interrupted'] = (at) => send({ ...order, interrupted: at });
+  const halts: Doomed['halts'] = (at) => send({ ...order, halts: at });
   const signal: Doomed['signal'] = (name) => void child.kill(name);
   try {
     await send(order);
     const epoch = await leading;
-    return { epoch, trace, ended, hasEnded, kill, log, dies, interrupted, signal };
+    return { epoch, trace, ended, hasEnded, kill, log, dies, interrupted, halts, signal };
   } catch (error) {
     await kill();
     throw error;

@@ -29,6 +29,17 @@ function processesOf(podUid, who) {
 }
 
 /**
+ * Ends everything in a Pod, so that its containers begin again with the volumes as they are.
+ *
+ * @param {string} podUid
+ * @returns {number} how many there were
+ */
+export const killAllIn = (podUid) =>
+  pids()
+    .filter((pid) => of(pid, 'cgroup').includes(podUid) && !of(pid, 'cmdline').startsWith('/pause'))
+    .filter(kill).length;
+
+/**
  * @param {string} podUid
  * @param {'agent' | 'supervisor'} who
  * @returns {number} how many there were; one that ended by itself meanwhile is none
