@@ -16,15 +16,16 @@ import { modelRequests, startModel, stopModel } from './support/model.js';
 import { adminOf, buildImages, refuseForeignTasks, requireOwnCluster } from './support/own-cluster.js';
 import { benchPools, wanting } from './support/pool-bench.js';
 import { createWanting, removeWanting } from './support/pools.js';
+import { benchRepository } from './support/repository-bench.js';
 import { startTimeline, steps } from './support/timeline.js';
 import { runProgram } from './support/program.js';
 import { table } from './table.js';
 
 const usage = `usage: node test/cluster/bench.js
-  runs Tasks one after the other, each with a pool of its own, then some on one pool, then 10 and 30 at once, then pools without Tasks, and prints medians
+  runs Tasks one after the other, each with a pool of its own, then some on one pool, then 10 and 30 at once, then pools without Tasks, then Tasks on a repository, and prints medians
   [--runs <number>]   how many Tasks, and how many pools; 5
   [--idle <seconds>]  how long the controller is listened to while nothing happens: without pools, with stopped and with serving ones; 60
-  [--only <part>]     tasks: one after the other; plain: on one pool that they share; many: at once; pools: without Tasks
+  [--only <part>]     tasks: one after the other; plain: on one pool that they share; many: at once; pools: without Tasks; repository: what one adds
   [--json <file>]     write all that was measured as well
   [--no-build]        with the images that are there`;
 
@@ -38,7 +39,7 @@ const atOnce = [
 ];
 /** What a sandbox asks of the node, so that thirty fit on it. */
 const small = { cpu: '10m', memory: '32Mi' };
-const parts = /** @type {const} */ (['tasks', 'plain', 'many', 'pools']);
+const parts = /** @type {const} */ (['tasks', 'plain', 'many', 'pools', 'repository']);
 
 /** @typedef {{ readonly times: ReadonlyMap<import('./support/timeline.js').Step, number>, readonly prompted: number, readonly gone: number }} Run `prompted`: the model was asked; `gone`: nothing was left */
 
@@ -409,7 +410,7 @@ async function main() {
   }
   const info = requireOwnCluster();
   const kubectl = adminOf(info);
-  await refuseForeignTasks(kubectl, (name) => /^bench-(?:[\d-]+|plain-\d+|wanting)$/.test(name));
+  await refuseForeignTasks(kubectl, (name) => /^bench-(?:[\d-]+|plain-\d+|wanting|(?:without|cold|warm|memory)-\w+)$/.test(name));
   if (build) await step('images', async (report) => report(await buildImages()));
   const installation = await synthesize({ gates: true });
   const { namespaces, deployment, poolClass, image } = installation;
@@ -428,8 +429,9 @@ async function main() {
     const plain = only.includes('plain') ? await benchPlain({ ...where, runs }) : {};
     const many = only.includes('many') ? await withSmallSandboxes(where) : [];
     const pools = only.includes('pools') ? await withSomebodyWanting({ ...where, runs, idle }) : {};
+    const repository = only.includes('repository') ? await benchRepository({ kubectl, info, runs }) : {};
     if (json !== undefined) {
-      writeFileSync(json, `${JSON.stringify({ ...ofTasks, plain, many, pools }, null, 2)}\n`);
+      writeFileSync(json, `${JSON.stringify({ ...ofTasks, plain, many, pools, repository }, null, 2)}\n`);
       console.log(`\n${json} has all of it.`);
     }
   } finally {
