@@ -78,17 +78,23 @@ export function isOwnAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((list) => list?.some((one) => one.address === plain));
 }
 
+/** Turns of the event loop: one takes a new connection into the next poll, and in that one its bytes are read. */
+const readAfter = 2;
+
 /**
- * Connections of a server whose clients prove who they are with their first request. One that has proven nothing gives way to a newer
- * one, so that silent connections keep nobody out; each owner has its own bound.
+ * Connections of a server whose clients prove who they are with their first request. One that has proven nothing gives way to newer
+ * ones once its bytes were read, so that silent connections keep nobody out; each owner has its own bound.
  */
 export class OwnedConnections {
   readonly #mostUnproven: number;
   readonly #mostPerOwner: number;
-  /** Oldest first. */
-  readonly #unproven = new Set<Socket>();
+  /** Oldest first, with the turn in which they came. */
+  readonly #unproven = new Map<Socket, number>();
   readonly #owned = new Map<string, Set<Socket>>();
   readonly #claimed = new WeakSet<Socket>();
+  /** Counted only while there are too many. */
+  #turn = 0;
+  #sweeping = false;
 
   constructor({ unproven, perOwner }: { readonly unproven: number; readonly perOwner: number }) {
     this.#mostUnproven = unproven;
@@ -97,15 +103,34 @@ export class OwnedConnections {
 
   guard(server: Server): void {
     server.prependListener('connection', (socket: Socket) => {
-      this.#unproven.add(socket);
-      socket.once('close', () => this.#unproven.delete(socket));
-      if (this.#unproven.size <= this.#mostUnproven) return;
-      for (const oldest of this.#unproven) {
-        this.#unproven.delete(oldest);
-        oldest.destroy();
-        break;
+      // More than can come in a turn of honest clients: descriptors are shared by every session.
+      if (this.#unproven.size >= 4 * this.#mostUnproven) {
+        socket.destroy();
+        return;
       }
+      this.#unproven.set(socket, this.#turn);
+      socket.once('close', () => this.#unproven.delete(socket));
+      this.#sweepLater();
     });
+  }
+
+  #sweepLater(): void {
+    if (this.#sweeping || this.#unproven.size <= this.#mostUnproven) return;
+    this.#sweeping = true;
+    setImmediate(() => {
+      this.#sweeping = false;
+      this.#turn++;
+      this.#sweep();
+      this.#sweepLater();
+    });
+  }
+
+  #sweep(): void {
+    for (const [oldest, came] of this.#unproven) {
+      if (this.#unproven.size <= this.#mostUnproven || this.#turn - came < readAfter) return;
+      this.#unproven.delete(oldest);
+      oldest.destroy();
+    }
   }
 
   /** Counts a connection as one of the owner that first claims it; `false` = that owner has as many as it may have. */

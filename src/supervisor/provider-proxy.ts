@@ -42,7 +42,6 @@ export interface ProviderProxy {
 }
 
 const most = { request: 32 * 1024 * 1024, response: 64 * 1024 * 1024, perSession: 2, inAll: 8 } as const;
-/** Twice what the kernel queues: a full queue never displaces a connection whose first request is still unread. */
 const connectionBounds = { unproven: 1024, perOwner: 16 } as const;
 const prefix = '/_orka/provider/';
 

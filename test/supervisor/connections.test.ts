@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { readdirSync } from 'node:fs';
 import { createServer, get } from 'node:http';
 import type { Server } from 'node:http';
-import { connect } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createHarnessClient } from '../../src/harness/client.js';
 import { boundPeers, isOwnAddress, OwnedConnections, serverLimits, usualPeerBounds } from '../../src/supervisor/connections.js';
@@ -131,6 +131,35 @@ describe('connections that prove their owner', () => {
     expect(proven.destroyed).toBe(false);
     await asks(port);
     expect(claims).toEqual([true, true]);
+  });
+
+  test('one whose request is still unread gives way to none, however many come in the same turn', async () => {
+    const owned = new OwnedConnections({ unproven: 4, perOwner: 2 });
+    const server = createServer().removeAllListeners('connection');
+    owned.guard(server);
+    const [asking, ...silent] = Array.from({ length: 12 }, () => new Socket());
+    for (const socket of [asking!, ...silent]) server.emit('connection', socket);
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    expect([asking!, ...silent].some(({ destroyed }) => destroyed)).toBe(false);
+    // The poll in which the request is read.
+    expect(owned.claim(asking!, 'a')).toBe(true);
+    await turn();
+    await turn();
+    expect(silent.map(({ destroyed }) => destroyed)).toEqual([...Array<boolean>(7).fill(true), ...Array<boolean>(4).fill(false)]);
+    expect(asking!.destroyed).toBe(false);
+  });
+
+  test('in one turn no more than four times the bound come in', () => {
+    const owned = new OwnedConnections({ unproven: 4, perOwner: 2 });
+    const server = createServer().removeAllListeners('connection');
+    owned.guard(server);
+    const sockets = Array.from({ length: 20 }, () => new Socket());
+    for (const socket of sockets) server.emit('connection', socket);
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([
+      ...Array<boolean>(16).fill(false),
+      ...Array<boolean>(4).fill(true),
+    ]);
   });
 
   test('an owner has few, which are no longer counted among the others', async () => {

@@ -202,7 +202,8 @@ test('silent connections without end keep no session from its model', async () =
   const route = active();
   const sockets = Array.from({ length: 1300 }, () => {
     const socket = connect(Number(new URL(route.url).port), '127.0.0.1');
-    return socket.on('error', () => undefined);
+    // On a busy machine some are answered 408 before the last one comes: what is not read would never end.
+    return socket.on('error', () => undefined).resume();
   });
   await eventually(() => sockets.filter(({ destroyed }) => destroyed).length >= 1300 - 1024);
   expect((await ask(route)).status).toBe(200);
