@@ -38,6 +38,8 @@ beforeEach(async () => {
 afterEach(async () => {
   process.emit('SIGTERM');
   await running;
+  // A controller that ended leaves no connection.
+  await eventually(() => api.sockets.size === 0);
   await api.close();
   delete process.env['ORKA_LOG_LEVEL'];
 });
@@ -67,7 +69,9 @@ function putPool(namespace: string): void {
   const { finalizers: _none, ...rest } = metadata;
   objects.put(poolsIn(namespace), { ...pool, metadata: { ...rest, namespace } });
 }
-const isServed = (namespace: string) => (objects.list(poolsIn(namespace))[0]?.metadata.finalizers ?? []).length > 0;
+/** Whether the controller took a pool of this namespace. That lasts: the pool itself, idle for long, is soon deleted. */
+const isServed = (namespace: string) =>
+  api.received.some(({ method, path }) => method === 'PATCH' && path.startsWith(`${poolsIn(namespace)}/`));
 async function ask(path: string): Promise<string> {
   try {
     const answer = await fetch(`http://127.0.0.1:${probePort}${path}`);

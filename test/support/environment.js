@@ -1,6 +1,6 @@
 import { TestEnvironment } from 'jest-environment-node';
 
-import { limit } from './pace.js';
+import { pace, paceOfTest } from './pace.js';
 
 /**
  * Scales the time limit of every test and hook to the machine, at the moment when it starts.
@@ -25,6 +25,8 @@ export default class PacedEnvironment extends TestEnvironment {
   #scale(limited, usual) {
     const quiet = this.#quiet.get(limited) ?? limited.timeout ?? usual;
     this.#quiet.set(limited, quiet);
-    limited.timeout = limit(quiet);
+    const now = pace();
+    Object.assign(this.global, { [paceOfTest]: now });
+    limited.timeout = Math.round(quiet * now);
   }
 }
