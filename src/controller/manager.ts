@@ -170,9 +170,12 @@ export async function runController(
   gaps = kindCheck.gaps;
   log.info('started', { version: settings.version, ...settings.gates, taskNamespaces: settings.taskNamespaces.join(',') });
 
-  void nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], log, failures);
-
   const ended = new AbortController();
+  const named = nameMissing(client, [settings.runtimeNamespace, ...settings.taskNamespaces], {
+    log,
+    failures,
+    signal: ended.signal,
+  });
   const onSignal = () => ended.abort();
   process.once('SIGTERM', onSignal);
   process.once('SIGINT', onSignal);
@@ -231,7 +234,8 @@ export async function runController(
   await leading?.stop();
   leading = undefined;
   await election.release();
-  await Promise.all([watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), fields.stop(), probes.close()]);
+  await Promise.all([named, watched.stop(), tokens.stop(), pauses.stop(), kindCheck.stop(), fields.stop(), probes.close()]);
+  transport.close();
   log.info('ended', { code });
   return code;
 }
@@ -493,12 +497,17 @@ async function closed(recorder: Recorder): Promise<void> {
 }
 
 /** Task namespaces belong to users and are not installed: one that is not there is named, since a watch of it is only empty. */
-async function nameMissing(client: KubeClient, namespaces: readonly string[], log: Log, failures: FailureLog): Promise<void> {
+async function nameMissing(
+  client: KubeClient,
+  namespaces: readonly string[],
+  { log, failures, signal }: { readonly log: Log; readonly failures: FailureLog; readonly signal: AbortSignal },
+): Promise<void> {
   for (const name of namespaces) {
     try {
-      if (await get(client, { apiVersion: 'v1', kind: 'Namespace', name })) continue;
+      if (await get(client, { apiVersion: 'v1', kind: 'Namespace', name }, { signal })) continue;
       log.warn('namespace is missing: create it, and apply the installation again for its Role', { namespace: name });
     } catch (error) {
+      if (signal.aborted) return;
       if (!isNotGranted(error)) failures.failed('namespace', error, { namespace: name });
     }
   }

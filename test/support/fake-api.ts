@@ -73,6 +73,8 @@ export async function fakeApi(answer: Answer, tls?: ServerIdentity, host = '127.
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
+  // As API servers have it: a client that ends closes its connections itself.
+  server.keepAliveTimeout = 90_000;
   await listening(server, host);
   return {
     url: `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`,
