@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 
 import { Failure, describe } from './failure.js';
 import { claimFolder } from './folder.js';
+import { forgeImage } from './images/forge.js';
 import { loadImages } from './images/load.js';
 import { platformFile, platformOf } from './images/platform.js';
 import { productImages } from './images/product.js';
@@ -43,7 +44,9 @@ async function main() {
   }
   claimFolder();
   forgetProductImages();
-  const { images, adapterDigests } = await productImages(inWork('product-images'));
+  const folder = inWork('product-images');
+  const { images: product, adapterDigests } = await productImages(folder);
+  const images = { ...product, forge: await forgeImage(folder) };
   writeProductImages(images);
   if (!options['no-load']) await load(Object.values(images));
   mkdirSync(path.dirname(platformFile), { recursive: true });

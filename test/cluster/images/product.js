@@ -77,7 +77,7 @@ function ownPackage(roots) {
  * @param {string} target path in the image
  * @returns {Promise<readonly ImageFile[]>}
  */
-async function program(source, target) {
+export async function program(source, target) {
   const linked = (await run('ldd', [source])).matchAll(/(?:=> )?(\/\S+) \(0x/g);
   const libraries = [...linked].map(([, library = '']) => ({ path: library, source: realpathSync(library) }));
   return [{ path: target, source: realpathSync(source), mode: 0o755 }, ...libraries];
@@ -100,7 +100,7 @@ async function gitWithHttps() {
 }
 
 /** Two programs may share a library. @param {readonly ImageFile[]} files */
-function once(files) {
+export function once(files) {
   return [...new Map(files.map((file) => [file.path, file])).values()];
 }
 
