@@ -10,7 +10,15 @@ import type { Outside } from './support/outside.js';
 import { proxyService as serviceOf, role } from './support/model.js';
 import { removePool, renderPool, startPool } from './support/pool.js';
 
-const pool = renderPool('task-policy-test');
+const publisherNamespace = 'orka-publisher';
+const [operationPort, artifactPort, forgePort] = [8443, 8080, 8443];
+const artifacts = {
+  namespace: publisherNamespace,
+  podLabels: role('workspace-publisher'),
+  url: `http://orka-publisher.${publisherNamespace}.svc:${artifactPort}`,
+  port: artifactPort,
+};
+const pool = renderPool('task-policy-test', (spec) => ({ ...spec, network: { ...spec.network, artifacts } }));
 const sandbox = { ...refOf(pool.claim!), apiVersion: 'v1', kind: 'Pod' };
 const { node } = cluster;
 const poolClass = platform.classes[0]!.spec;
@@ -51,7 +59,10 @@ const controller = peer('controller-stand-in', platform.namespaces.controller, c
 ]);
 const bystander = peer('bystander', platform.namespaces.controller, {}, [8080]);
 const impostor = peer('impostor', other, role('controller'), [1337, 8080]);
-const peers = [proxy, controller, bystander, impostor];
+const publisher = peer('publisher', publisherNamespace, role('workspace-publisher'), [artifactPort, operationPort, probePort]);
+const publisherNeighbour = peer('neighbour', publisherNamespace, {}, [artifactPort]);
+const forge = peer('forge-stand-in', 'orka-forge', {}, [forgePort]);
+const peers = [proxy, controller, bystander, impostor, publisher, publisherNeighbour, forge];
 const proxyService = serviceOf(poolClass, 'proxy');
 
 /** The ingress policy of the controller, under another name, with the namespace of the provider proxy as the one that may scrape. */
@@ -116,6 +127,11 @@ const matrix: readonly Connection[] = [
   { what: 'the provider proxy, on another port', allowed: false, attempt: to(proxy, 1338) },
   { what: 'the controller, on another port', allowed: false, attempt: to(controller, 9090) },
   { what: 'another Pod of the controller namespace', allowed: false, attempt: to(bystander, 8080) },
+  { what: 'the archives of the publisher', allowed: true, attempt: to(publisher, artifactPort) },
+  { what: 'the operations of the publisher', allowed: false, attempt: to(publisher, operationPort) },
+  { what: 'the metrics of the publisher', allowed: false, attempt: to(publisher, probePort) },
+  { what: 'another Pod of the publisher namespace', allowed: false, attempt: to(publisherNeighbour, artifactPort) },
+  { what: 'a forge in the cluster', allowed: false, attempt: to(forge, forgePort) },
   { what: 'a Pod elsewhere, on the port of the proxy', allowed: false, attempt: to(impostor, 1337) },
   { what: 'a Pod elsewhere with the label of the controller', allowed: false, attempt: to(impostor, 8080) },
   { what: 'the API server, by its Service', allowed: false, attempt: (seconds) => fromSandbox('10.96.0.1', 443, seconds) },
@@ -188,7 +204,10 @@ async function areAll(
 beforeAll(async () => {
   if (node) metadata = await outsideListener('orka-meta', '169.254.169.254', 80);
   await applyAll(
-    [platform.namespaces.controller, platform.namespaces.runtime, proxyNamespace, other].map((name) => namespace(name)),
+    [
+      ...[platform.namespaces.controller, platform.namespaces.runtime, proxyNamespace, other],
+      ...[publisherNamespace, 'orka-forge'],
+    ].map((name) => namespace(name)),
   );
   await applyAll([proxyService, ...peers]);
   await startPool(pool);
