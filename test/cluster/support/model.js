@@ -5,7 +5,7 @@ import { scriptMap, scriptPod } from './script.js';
 /** @typedef {import('../../../src/api/index.js').Manifest} Manifest */
 /** @typedef {import('../../../src/api/index.js').RuntimePoolClassSpec} PoolClassSpec */
 /** @typedef {(args: readonly string[], input?: string) => Promise<string>} Kubectl what a kubectl call printed; one that fails throws */
-/** @typedef {{ readonly method: string, readonly path: string, readonly authorized: boolean, readonly at: number, readonly asked?: string }} ModelRequest `at`: milliseconds since the epoch; `asked`: what a prompt asks it to say */
+/** @typedef {{ readonly method: string, readonly path: string, readonly authorized: boolean, readonly at: number, readonly asked?: string, readonly first?: boolean }} ModelRequest `at`: milliseconds since the epoch; `asked`: what a prompt asks it to say; `first`: no command has been run for it yet */
 
 /** The label by which policies know a Pod. @param {string} value */
 export const role = (value) => ({ 'orka.ai/network-role': value });

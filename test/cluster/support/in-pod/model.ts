@@ -13,7 +13,8 @@ await startModelFixture(token, {
   host: '0.0.0.0',
   port: 1337,
   onRequest: ({ method, path, authorization, body }) => {
-    const line = { method, path, authorized: authorization === `Bearer ${token}`, at: Date.now(), asked: askedFor(body) };
+    const first = !body.includes('"function_call_output"');
+    const line = { method, path, authorized: authorization === `Bearer ${token}`, at: Date.now(), asked: askedFor(body), first };
     process.stdout.write(`${JSON.stringify(line)}\n`);
   },
   reply: ({ body }) => (answer === undefined ? replyTo(body) : { text: answer }),
