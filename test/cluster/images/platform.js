@@ -9,7 +9,7 @@ export const platformFile = process.env['ORKA_PLATFORM'] ?? inWork('platform.yam
  * The members that the test cluster's own programs use.
  *
  * @typedef {{ pod: { resources: { requests: Record<string, string>, limits?: Record<string, string> } } }} ClassSettings
- * @typedef {{ namespaces: { controller: string, runtime: string, tasks: string[] }, controller: { image: string }, publisher?: object, classes: Record<string, ClassSettings> }} PlatformFile
+ * @typedef {{ namespaces: { controller: string, runtime: string, tasks: string[] }, controller: { image: string }, classes: Record<string, ClassSettings> }} PlatformFile
  */
 
 /**

@@ -9,6 +9,7 @@ import { parse, parseAllDocuments } from 'yaml';
 
 import { Failure } from '../failure.js';
 import { platformFile } from '../images/platform.js';
+import { readProductImages } from '../info.js';
 import { run } from '../run.js';
 import { eventually } from './eventually.js';
 
@@ -97,7 +98,7 @@ export async function synthesize({
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
       ...(maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace }),
     },
-    ...(publisher === undefined ? {} : { publisher: { ...given.publisher, ...publisher, enabled: true } }),
+    ...(publisher === undefined ? {} : { publisher: { image: readProductImages()['publisher']?.ref, ...publisher, enabled: true } }),
     classes: eachWith(given.classes, { attestation, requests, limits }),
   };
   const folder = mkdtempSync(path.join(tmpdir(), 'orka-installation-'));
