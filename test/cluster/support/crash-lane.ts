@@ -219,12 +219,10 @@ async function orderFor({ namespaces }: Installation, publisher: PublisherSettin
     idlePoolTtl,
     maxTasksPerNamespace: 0,
     taskTtlSeconds: -1,
-    publisherNamespace: '',
     defaultProvider: 'agent-sandbox',
-    forges: [],
     gates: { agentSandbox: true, workspaceDispatch: true },
     forges: (publisher?.forges ?? []).map(({ host, port = 443 }) => (port === 443 ? host : `${host}:${port}`)),
-    publisherNamespace: publisher?.namespace ?? 'orka-publisher',
+    publisherNamespace: publisher?.namespace ?? '',
     version: 'crashes',
   };
   return {
