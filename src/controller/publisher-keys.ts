@@ -11,7 +11,8 @@ import { KubeError } from '../kube/errors.js';
 import { update } from '../kube/update.js';
 import { CodedError } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
-import { selfSigned } from './self-signed.js';
+import type * as SelfSigned from './self-signed.js';
+import type { ServerCertificate } from './self-signed.js';
 
 /** Name of the Secret that controller and publisher share, and of the Service and its port for operations. */
 export const publisherSecretName = 'orka-publisher-auth';
@@ -52,6 +53,10 @@ const privateKey = 'tls.key';
 /** The publisher serves it until its kubelet has brought the next one. */
 const previousCertificateKey = 'tls.previous.crt';
 const form = /^[A-Za-z0-9_-]{43}$/;
+
+/** Loads the library of certificates when one is made: once a year. */
+const newCertificate = async (...of: Parameters<typeof SelfSigned.selfSigned>): Promise<ServerCertificate> =>
+  (await import('./self-signed.js')).selfSigned(...of);
 
 const day = 86_400_000;
 const life = 365 * day;
@@ -116,7 +121,7 @@ export class PublisherKeys {
   /** Whoever comes second reads what the first one made. */
   async #make(): Promise<Manifest> {
     const { client, clock, manager } = this.#options;
-    const { certificate, key } = await selfSigned(this.#hosts, { now: clock.now(), life });
+    const { certificate, key } = await newCertificate(this.#hosts, { now: clock.now(), life });
     const secrets = Object.values(secretKeys).map((name) => [name, randomBytes(32).toString('base64url')] as const);
     const data = encoded({ ...Object.fromEntries(secrets), [certificateKey]: certificate, [privateKey]: key });
     const { name, namespace } = this.#ref;
@@ -133,7 +138,7 @@ export class PublisherKeys {
 
   async #renew(found: Manifest, texts: Texts): Promise<Manifest> {
     const { client, clock, manager } = this.#options;
-    const { certificate, key } = await selfSigned(this.#hosts, { now: clock.now(), life });
+    const { certificate, key } = await newCertificate(this.#hosts, { now: clock.now(), life });
     const previous = texts[certificateKey];
     const data = encoded({
       ...texts,

@@ -1,4 +1,11 @@
+import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
+import {
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  SubjectAlternativeNameExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
 
 /** PEM. */
 export interface ServerCertificate {
@@ -10,14 +17,11 @@ const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as con
 /** Clocks of two nodes may differ. */
 const skew = 5 * 60_000;
 
-/** A server's certificate that stands for itself, with a new P-256 key. The library is loaded when one is made: once a year. */
+/** A server's certificate that stands for itself, with a new P-256 key. */
 export async function selfSigned(
   hosts: readonly string[],
   { now, life }: { readonly now: number; readonly life: number },
 ): Promise<ServerCertificate> {
-  await import('reflect-metadata');
-  const { ExtendedKeyUsage, ExtendedKeyUsageExtension, SubjectAlternativeNameExtension, X509CertificateGenerator } =
-    await import('@peculiar/x509');
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const names = hosts.map((value) => ({ type: 'dns' as const, value }));
   const made = await X509CertificateGenerator.createSelfSigned(
