@@ -4,6 +4,7 @@ import { Argument, Command } from 'commander';
 import { controllerOptions } from './controller-options.js';
 import type { DiffOptions } from './diff.js';
 import type { PlanOptions } from './plan.js';
+import { publisherOptions } from './publisher-options.js';
 import { reported, watchOutputs } from './report.js';
 
 const { version } = createRequire(import.meta.url)('orka-workspaces/package.json') as { readonly version: string };
@@ -143,6 +144,24 @@ Examples:
 Exit code 0: stopped by a signal. 1: leadership lost. 2: the settings cannot be used. 70: a defect of ours.`,
   )
   .action(async (_options: object, command: Command) => (await import('./controller.js')).controller(command, version));
+
+const publisherCommand = program
+  .command('publisher')
+  .description('read repositories for the controller: the process that alone runs git and reaches forges');
+for (const option of publisherOptions()) publisherCommand.addOption(option);
+publisherCommand
+  .addHelpText(
+    'after',
+    `
+A flag wins over its environment variable; an empty variable counts as none. The config names the forges; every other host is refused:
+  {"forges": [{"host": "github.com"}, {"host": "git.example", "port": 8443, "ca": "-----BEGIN CERTIFICATE-----…", "private": true}]}
+
+Example:
+  $ orka-workspaces publisher --config config.json --keys keys --data data --temp temp
+
+Exit code 0: stopped by a signal. 2: settings, keys or a folder cannot be used. 70: a defect of ours.`,
+  )
+  .action(async (_options: object, command: Command) => (await import('./publisher.js')).publisher(command));
 
 watchOutputs();
 

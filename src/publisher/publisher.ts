@@ -66,10 +66,11 @@ export async function startPublisher(options: PublisherOptions): Promise<Publish
     artifacts: store.size.artifacts,
     artifactBytes: store.size.bytes,
   }));
+  const capabilities = capabilitiesOf(config, slots, await git.version());
   let isReady = true;
   const ready = () => isReady;
   const shared = { keys, metrics, log, clock };
-  const operationServer = createOperationServer({ ...shared, operations, capabilities: capabilitiesOf(config, slots), ready });
+  const operationServer = createOperationServer({ ...shared, operations, capabilities, ready });
   const artifactServer = createArtifactServer({ ...shared, store, ledger });
   const probes = await startProbes({ at: 'publisher', port: options.ports.probes, ready, metrics });
   const ports = {
@@ -121,7 +122,7 @@ async function openStorage({ config, dataFolder, clock = Date.now }: PublisherOp
 }
 
 /** Source: repository.md §3.1. */
-function capabilitiesOf({ forges }: PublisherConfig, slots: number): PublisherCapabilities {
+function capabilitiesOf({ forges }: PublisherConfig, slots: number, gitVersion: string): PublisherCapabilities {
   return {
     protocol: sourceProtocol,
     networkIdentity: 'workspace-publisher',
@@ -130,6 +131,7 @@ function capabilitiesOf({ forges }: PublisherConfig, slots: number): PublisherCa
     credentialKinds: ['http-extra-header'],
     scmSchemes: ['https'],
     forges: forges.map(({ host, port = 443 }) => (port === 443 ? host : `${host}:${port}`)),
+    gitVersion,
     redirectsAllowed: false,
     providerOrMcpAccess: false,
     pullRequestReconciliation: false,

@@ -14,6 +14,8 @@ export interface SourceGit {
     target: string,
     signal: AbortSignal,
   ) => Promise<PrepareResponse>;
+  /** Throws when there is no git that can be used. */
+  readonly version: () => Promise<string>;
   readonly close: () => Promise<void>;
 }
 

@@ -57,6 +57,8 @@ export class PlayedGit implements SourceGit {
     return prepared(this.content, this.claimed);
   };
 
+  readonly version = () => Promise.resolve('2.39.5');
+
   readonly close = () => Promise.resolve();
 
   async #called(given: string | undefined, signal: AbortSignal): Promise<void> {

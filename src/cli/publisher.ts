@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+import { CodedError } from '../lib/errors.js';
+import type { PublisherSettings } from '../publisher/main.js';
+import { publisherFlags } from './publisher-options.js';
+import type { PublisherFlagName } from './publisher-options.js';
+
+/** A flag cannot be used. */
+class FlagError extends CodedError<'flag'> {}
+
+/** Runs the publisher until a signal ends it. */
+export async function publisher(command: Command): Promise<void> {
+  const settings = publisherSettings(command);
+  const { runPublisher } = await import('../publisher/main.js');
+  process.exit(await runPublisher(settings));
+}
+
+export function publisherSettings(command: Command): PublisherSettings {
+  const text = (name: PublisherFlagName): string => {
+    const { flag, standard } = publisherFlags[name];
+    const option = command.options.find(({ long }) => long === flag);
+    const value: unknown = option && command.getOptionValue(option.attributeName());
+    return typeof value === 'string' && value !== '' ? value : standard;
+  };
+  const port = (name: PublisherFlagName): number => {
+    const found = text(name);
+    if (/^\d{1,5}$/.test(found) && Number(found) <= 65_535) return Number(found);
+    throw new FlagError('flag', { at: 'publisher', field: publisherFlags[name].flag, found, allowed: 'a port from 0 to 65535' });
+  };
+  return {
+    configFile: text('configFile'),
+    keysFolder: text('keysFolder'),
+    dataFolder: text('dataFolder'),
+    tempFolder: text('tempFolder'),
+    gitBinary: text('gitBinary'),
+    ports: { operations: port('operationPort'), artifacts: port('artifactPort'), probes: port('probePort') },
+  };
+}
