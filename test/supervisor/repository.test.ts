@@ -1,7 +1,8 @@
 /** Sessions that begin with a repository: what arrives is exactly the archive, and what an agent changes is found. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { WorkspaceDelta } from '../../src/harness/deltas.js';
 import { sha256Hex } from '../../src/lib/sha256.js';
@@ -10,9 +11,10 @@ import { tree } from '../support/archive.js';
 import type { ArchiveEntry } from '../support/archive.js';
 import { artifactServer, headOf, testCapability } from '../support/artifact-server.js';
 import type { ArtifactServer } from '../support/artifact-server.js';
-import { eventually } from '../support/eventually.js';
-import { deltaOrder } from '../support/harness-orders.js';
+import { eventually, eventuallyAnswers } from '../support/eventually.js';
+import { deltaOrder, runPrompt } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
+import { codexAgent, scriptedModules, startRealSupervisor } from '../support/real-supervisor.js';
 import { gone, refusal, textOf } from '../support/supervisor-calls.js';
 import { scriptedSupervisor, switchesUsers } from '../support/supervisor.js';
 import type { ScriptedSupervisor } from '../support/supervisor.js';
@@ -283,6 +285,37 @@ suite('a session with a repository', () => {
     expect(said.trim().split('\n')).toEqual(['.gitattributes', '.gitignore', 'a.txt', 'git~1', 'x.bin', '10']);
     expect(delta).toMatchObject({ state: 'no_change' });
     await remove(task);
+  });
+});
+
+suite('a supervisor with the rights that it has in a Pod', () => {
+  test('fills a workspace, finds a change in what its agent closed, and removes all of it', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'rights-'));
+    chmodSync(folder, 0o755);
+    const sessions = path.join(folder, 'sessions');
+    mkdirSync(sessions);
+    const server = await artifactServer();
+    const env = { ORKA_ACP_ARTIFACT_API_URL: server.url };
+    const real = await startRealSupervisor(codexAgent(scriptedModules(folder)), { sessions, env });
+    try {
+      await real.client.bootstrap(real.delivery);
+      const { runtimeProfileDigest } = await eventuallyAnswers(() => real.client.capabilities());
+      const { fence } = await real.client.status({ runtimeProfileDigest });
+      const task = server.task('closed', real.runtime, tree(small));
+      await real.client.createSession(task.operation('create-session', fence), task.session, { timeout: 60_000 });
+      const script = 'git log --format=%s; echo x >> src/main.go; chmod 000 src/main.go src bin/run . .git';
+      const events = await runPrompt(real.client, fence, task, `sh ${script}`);
+      expect(textOf(events)).toContain('Workspace at 03a015a9');
+      const operation = task.operation('workspace-delta', fence, { prompt: true });
+      const { delta } = await real.client.workspaceDelta(operation, task.runtimeSessionID, deltaOrder(task, events.at(-1)!));
+      expect(delta).toMatchObject({ state: 'read_only_modified', changedPaths: ['bin/run', 'src/main.go'] });
+      await eventually(() => readdirSync(sessions).every((name) => !name.startsWith('session-')));
+      expect(await real.client.status({ runtimeProfileDigest })).toMatchObject({ lifecycle: 'ready', sessions: [] });
+    } finally {
+      await real.close();
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 

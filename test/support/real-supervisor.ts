@@ -60,6 +60,8 @@ export function scriptedModules(folder: string): string {
 export interface RealSupervisorOptions extends RuntimeOptions {
   /** Where its sessions are, beyond its own life. @default - a new folder */
   readonly sessions?: string;
+  /** Beside what every supervisor gets. */
+  readonly env?: Readonly<Record<string, string>>;
   /** First of a hundred users. @default - ones that nobody else gives */
   readonly firstUid?: number;
 }
@@ -100,6 +102,7 @@ export async function startRealSupervisor(
         ORKA_ACP_SESSION_BASE_DIR: options.sessions ?? mkdtempSync(path.join(folder, 'sessions-')),
         ORKA_ACP_CREDENTIAL_BOOTSTRAP_NONCE: delivery.nonce,
         ORKA_ACP_CREDENTIAL_BOOTSTRAP_PUBLIC_KEY: bootstrapPublicKey(delivery.signingSeed),
+        ...options.env,
       },
       stdio: ['ignore', 'ignore', 'pipe'],
     },
