@@ -98,7 +98,9 @@ export async function synthesize({
       ...(idlePoolTtl === undefined ? {} : { idlePoolTtl }),
       ...(maxTasksPerNamespace === undefined ? {} : { maxTasksPerNamespace }),
     },
-    ...(publisher === undefined ? {} : { publisher: { image: readProductImages()['publisher']?.ref, ...publisher, enabled: true } }),
+    ...(publisher === undefined
+      ? {}
+      : { publisher: { image: readProductImages()['publisher']?.ref, ...publisher, enabled: true } }),
     classes: eachWith(given.classes, { attestation, requests, limits }),
   };
   const folder = mkdtempSync(path.join(tmpdir(), 'orka-installation-'));

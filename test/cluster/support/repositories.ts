@@ -208,7 +208,7 @@ export function sourceTask(
   const credential = secret === null ? {} : { readCredentialRef: { name: secret } };
   const run = command === undefined ? '' : `Run exactly: \`${command}\` Reply with what it printed.`;
   return taskLike(name, {
-    workspace: { gitRepo, ...credential, ...rest } as Workspace,
+    workspace: { gitRepo, ...credential, ...rest },
     prompt: [says, run, `Reply exactly: ${wordOf(name)}`].filter(Boolean).join(' '),
     agentRuntime: { maxTurns: 3 },
   });

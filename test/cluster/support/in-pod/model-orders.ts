@@ -16,14 +16,16 @@ export const askedFor = (body: string): string | undefined => last(body, /Reply 
 
 /** What the last command of a conversation printed, without what the agent says about it. */
 function printedIn(body: string): string {
-  const { input = [] } = JSON.parse(body) as { readonly input?: readonly { readonly type?: string; readonly output?: unknown }[] };
+  const { input = [] } = JSON.parse(body) as {
+    readonly input?: readonly { readonly type?: string; readonly output?: unknown }[];
+  };
   const { output = '' } = input.findLast(({ type }) => type === 'function_call_output') ?? {};
   const text = typeof output === 'string' ? output : JSON.stringify(output);
   return text.slice(text.indexOf('Output:\n') + 1 && text.indexOf('Output:\n') + 'Output:\n'.length);
 }
 
 export function replyTo(body: string): ModelReply {
-  if (/Reply with what it printed/.test(body) && body.includes('"function_call_output"')) return { text: printedIn(body) };
+  if (body.includes('Reply with what it printed') && body.includes('"function_call_output"')) return { text: printedIn(body) };
   const wanted = orders.map(([pattern, order]) => {
     const argument = last(body, pattern);
     return argument === undefined ? {} : order(argument);
