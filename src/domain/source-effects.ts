@@ -5,7 +5,7 @@ import { controlRecordId, domainDigest } from './digests.js';
 
 /** What the controller asks of the publisher for a Task that reads a repository. */
 export const sourceEffectKinds = ['workspace.resolve', 'workspace.prepare'] as const;
-export type SourceEffectKind = (typeof sourceEffectKinds)[number];
+type SourceEffectKind = (typeof sourceEffectKinds)[number];
 
 /** Which call it is: one record, one operation of the publisher. Source: repository.md §2.1. */
 export interface EffectIdentity {
@@ -24,12 +24,12 @@ export const prepareOperationId = (promptID: string): string => `workspace-prepa
 export const downloadOperationId = (promptID: string, attempt: number, generation: number): string =>
   `runtime-workspace-download-${promptID}-a${attempt}-g${generation}`;
 
-export function effectId({ kind, namespace, aggregateId, operationId }: EffectIdentity): string {
+function effectId({ kind, namespace, aggregateId, operationId }: EffectIdentity): string {
   return controlRecordId('external-effect', [kind, namespace, aggregateId, operationId]);
 }
 
 /** Digest of the body that the publisher is sent. The credential is no part of a body. */
-export function effectRequestDigest(identity: EffectIdentity, request: JsonObject): Digest {
+function effectRequestDigest(identity: EffectIdentity, request: JsonObject): Digest {
   return domainDigest('external-effect-request', { identity: { ...identity }, request });
 }
 

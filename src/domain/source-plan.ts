@@ -31,9 +31,7 @@ export interface SourceCall<Request extends CallRequest = CallRequest> {
   readonly pending: EffectRecord;
 }
 
-export type PrepareCall = SourceCall<
-  CallRequest & { readonly baselineOid: string; readonly limits: Readonly<Record<string, never>> }
->;
+type PrepareCall = SourceCall<CallRequest & { readonly baselineOid: string; readonly limits: Readonly<Record<string, never>> }>;
 
 /** What a Task with a repository asks of the publisher. Pure: made of what is frozen, so each controller makes the same calls. */
 export interface SourcePlan {

@@ -2,7 +2,7 @@ import { describeFinding } from '../lib/errors.js';
 import type { Finding } from '../lib/errors.js';
 
 /** Why a Task cannot run on its repository, as `status.execution.reason` says it. */
-export type SourceReason = 'CredentialBlocked' | 'InvalidWorkspace' | 'WorkspaceUnsupported';
+type SourceReason = 'CredentialBlocked' | 'InvalidWorkspace' | 'WorkspaceUnsupported';
 
 /** What the publisher says of a refused tree. `path` is escaped. */
 export interface RefusedDetail {

@@ -1,14 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { promptId, sessionWorkspaceDigest } from '../../src/domain/digests.js';
+import { domainDigest, promptId, sessionWorkspaceDigest } from '../../src/domain/digests.js';
 import {
   abandonedEffects,
   downloadOperationId,
   effectEnded,
   EffectError,
-  effectId,
   effectOf,
-  effectRequestDigest,
   effectResponseDigest,
   effectStates,
   effectSucceeded,
@@ -20,7 +18,9 @@ import {
   withEffect,
 } from '../../src/domain/source-effects.js';
 import type { EffectIdentity, EffectRecord, EffectState } from '../../src/domain/source-effects.js';
-import type { JsonObject } from '../../src/lib/json.js';
+import type { Json, JsonObject } from '../../src/lib/json.js';
+import { readVectors } from '../support/vectors.js';
+import type { Vector } from '../support/vectors.js';
 
 const taskUID = '11111111-1111-1111-1111-111111111111';
 const prompt = promptId(taskUID, 1);
@@ -39,26 +39,47 @@ const request: JsonObject = {
 const pending = pendingEffect(identity, request);
 const [early, later] = ['2030-01-01T00:00:00Z', '2030-01-01T00:01:00Z'];
 
-describe('the golden value of', () => {
-  test('a resolve', () => {
-    expect(pending).toMatchObject({
-      id: 'external-effect:sha256:fe437aa1faff55cc98244fce10e8bf2fee2622dd51a30ceb0e5fcb3c34c7d932',
-      requestDigest: 'sha256:934a4b59e127d1dfb574b3ab71c40b9cdb6a85c10f13d8dd1d3c5c7869ea7256',
-      operationID: 'workspace-resolve-prompt-11111111-1111-1111-1111-111111111111-1',
-      state: 'Pending',
-      attempts: 0,
-    });
-  });
+interface Effect {
+  readonly identity: EffectIdentity;
+  readonly request: JsonObject;
+}
+interface Recorded {
+  readonly domain: string;
+  readonly value: Json;
+}
+interface SessionWorkspace {
+  readonly sourceRef: string;
+  readonly workspace: {
+    readonly intent: string;
+    readonly relativeRoot?: string;
+    readonly baseline: { readonly repositoryIdentity: string; readonly revision: string; readonly treeDigest: string };
+  };
+}
+const { sections } = readVectors<{
+  sections: {
+    externalEffect: { vectors: readonly Vector<Effect, { readonly id: string; readonly digest: string }>[] };
+    recordDigests: { vectors: readonly Vector<Recorded | SessionWorkspace, { readonly digest: string }>[] };
+  };
+}>('repository');
+const effects = sections.externalEffect.vectors;
+const records = sections.recordDigests.vectors;
 
-  test('a prepare', () => {
-    const prepare = { ...identity, kind: 'workspace.prepare', operationId: prepareOperationId(prompt) } as const;
-    const { credentialRef: _credential, ...anonymous } = request;
-    const metadata = { namespace: 'demo', operationId: prepare.operationId, taskId: taskUID };
-    const body = { ...anonymous, metadata, baselineOid: 'a'.repeat(40), limits: {} };
-    expect(effectId(prepare)).toBe('external-effect:sha256:99c42aa8f409fa5f3e546aa47c71d50633651c5f4f56c808b8aa94f0e708ddf2');
-    expect(effectRequestDigest(prepare, body)).toBe('sha256:f5de6d1b29945c81be3ed26ffaa1ccea7481c4ddb3d21645532d0c535daa8a2e');
-  });
+test.each(effects)('the golden identity and digest of $name', ({ input, output }) => {
+  const { id, requestDigest, operationID } = pendingEffect(input.identity, input.request);
+  expect({ id, digest: requestDigest }).toEqual({ id: output.id, digest: output.digest });
+  const operation = input.identity.kind === 'workspace.resolve' ? resolveOperationId : prepareOperationId;
+  expect(operationID).toBe(operation(prompt));
 });
+
+test.each(records)('the golden digest of the record $name', ({ input, output }) => {
+  const digest = 'workspace' in input ? sessionWorkspaceDigest(flat(input)) : domainDigest(input.domain, input.value);
+  expect(digest).toBe(output.digest);
+});
+
+function flat({ sourceRef, workspace }: SessionWorkspace): Parameters<typeof sessionWorkspaceDigest>[0] {
+  const { intent, baseline, relativeRoot = '' } = workspace;
+  return { intent, relativeRoot, sourceRef, ...baseline };
+}
 
 test('a download has an operation for each attempt and generation', () => {
   expect(downloadOperationId(prompt, 1, 2)).toBe(`runtime-workspace-download-${prompt}-a1-g2`);

@@ -5,7 +5,7 @@ import type { PrepareResponse, ResolveResponse } from '../../src/source/messages
 import { workspaceMediaType } from '../../src/source/protocol.js';
 
 /** One call as it arrived. */
-export interface PublisherCall {
+interface PublisherCall {
   readonly what: 'resolve' | 'prepare';
   readonly operationId: string;
   readonly credential: string | undefined;

@@ -22,7 +22,7 @@ export interface RefusedCreate {
 }
 
 /** A call of the publisher for a Task that is under way in this process. */
-export interface SourceUnderWay {
+interface SourceUnderWay {
   readonly work: SourceWork;
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -32,7 +32,7 @@ export interface SourceUnderWay {
 }
 
 /** What a process knows of the repository of a Task beside the records of its calls. Times in milliseconds since 1970. */
-export interface SourceMemory {
+interface SourceMemory {
   run: SourceUnderWay | undefined;
   refusal: SourceRefusal | undefined;
   /** When the publisher last named the archive. */
