@@ -58,8 +58,6 @@ const unread: Readonly<Record<string, string>> = {
   secretLike: 'write: change policies',
   publicationIds: 'write: publications',
   branchClaim: 'write: claims of branches',
-  externalEffect: 'its two values stand in test/domain/source-effects.test.ts',
-  recordDigests: 'write: records of publications',
   publicationStates: 'write: publications',
   prepareRequest: 'write: the request of a publication',
   publisherOperations: 'write: requests of a publication',

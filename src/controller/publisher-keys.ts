@@ -15,7 +15,7 @@ import type * as SelfSigned from './self-signed.js';
 import type { ServerCertificate } from './self-signed.js';
 
 /** Name of the Secret that controller and publisher share, and of the Service and its port for operations. */
-export const publisherSecretName = 'orka-publisher-auth';
+const publisherSecretName = 'orka-publisher-auth';
 export const publisherService = { name: 'orka-publisher', port: 8443 } as const;
 
 /** What a controller needs to call the publisher. */

@@ -4,8 +4,8 @@ import type { Digest } from '../lib/sha256.js';
 import { controlRecordId, domainDigest } from './digests.js';
 
 /** What the controller asks of the publisher for a Task that reads a repository. */
-export const sourceEffectKinds = ['workspace.resolve', 'workspace.prepare'] as const;
-type SourceEffectKind = (typeof sourceEffectKinds)[number];
+
+type SourceEffectKind = 'workspace.resolve' | 'workspace.prepare';
 
 /** Which call it is: one record, one operation of the publisher. Source: repository.md §2.1. */
 export interface EffectIdentity {
