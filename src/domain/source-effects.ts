@@ -4,7 +4,6 @@ import type { Digest } from '../lib/sha256.js';
 import { controlRecordId, domainDigest } from './digests.js';
 
 /** What the controller asks of the publisher for a Task that reads a repository. */
-
 type SourceEffectKind = 'workspace.resolve' | 'workspace.prepare';
 
 /** Which call it is: one record, one operation of the publisher. Source: repository.md §2.1. */
