@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import { publisherPorts } from '../source/protocol.js';
 
 interface PublisherFlag {
   readonly flag: string;
@@ -49,21 +50,21 @@ export const publisherFlags = {
     flag: '--operation-port',
     argument: '<port>',
     variable: 'ORKA_PUBLISHER_OPERATION_PORT',
-    standard: '8443',
+    standard: String(publisherPorts.operations),
     describes: 'operations of the controller, over TLS',
   },
   artifactPort: {
     flag: '--artifact-port',
     argument: '<port>',
     variable: 'ORKA_PUBLISHER_ARTIFACT_PORT',
-    standard: '8080',
+    standard: String(publisherPorts.artifacts),
     describes: 'artifacts for supervisors, over plain HTTP',
   },
   probePort: {
     flag: '--probe-port',
     argument: '<port>',
     variable: 'ORKA_PUBLISHER_PROBE_PORT',
-    standard: '8081',
+    standard: String(publisherPorts.probes),
     describes: '/healthz, /readyz and /metrics',
   },
 } as const satisfies Readonly<Record<string, PublisherFlag>>;

@@ -20,8 +20,6 @@ const forge = checked(
   }),
   ({ private: isPrivate, cidr }) => (cidr !== undefined && isPrivate !== true ? 'cidr only beside private: true' : undefined),
 );
-/** A forge that repositories may come from. Everything else is refused. */
-export type ConfiguredForge = Decoded<typeof forge>;
 
 const publisherConfig = record({
   forges: checked(list(forge, { max: 256 }), (forges) =>
@@ -42,7 +40,7 @@ const publisherConfig = record({
 export type PublisherConfig = Decoded<typeof publisherConfig>;
 
 /** The file cannot be used. */
-export class ConfigError extends CodedError<'config'> {}
+class ConfigError extends CodedError<'config'> {}
 
 /** Throws {@link ConfigError}. */
 export async function readConfig(file: string): Promise<PublisherConfig> {

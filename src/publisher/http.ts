@@ -5,7 +5,7 @@ import { CodedError } from '../lib/errors.js';
 import { systemWords } from '../lib/system-words.js';
 
 /** A port cannot be opened. */
-export class PortError extends CodedError<'port-unusable'> {}
+class PortError extends CodedError<'port-unusable'> {}
 
 const always = {
   'cache-control': 'no-store',

@@ -8,7 +8,7 @@ import { codeOf } from './log.js';
 import type { Log } from './log.js';
 
 /** Names of the files in the folder of the keys. */
-export const keyFiles = {
+const keyFiles = {
   controllerToken: 'controller-token',
   operationSecret: 'operation-capability-secret',
   artifactSecret: 'artifact-capability-secret',
@@ -19,7 +19,7 @@ export const keyFiles = {
 export type KeySet = Readonly<Record<keyof typeof keyFiles, string>>;
 
 /** The keys cannot be used. The text names files, never what is in them. */
-export class KeysError extends CodedError<'keys'> {}
+class KeysError extends CodedError<'keys'> {}
 
 const longest = 64 * 1024;
 

@@ -9,7 +9,7 @@ export interface PublisherMetrics {
   readonly expose: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-export interface Sizes {
+interface Sizes {
   readonly runningOperations: number;
   readonly journalRecords: number;
   readonly journalBytes: number;

@@ -13,7 +13,7 @@ export const operationId: Decoder<string> = checked(text({ min: 1, max: 512 }), 
   isOperationId(value) ? undefined : 'letters, digits and . _ : - without .. and without a first punctuation mark',
 );
 
-export const isOperationId = (value: string): boolean =>
+const isOperationId = (value: string): boolean =>
   value.length <= 512 && /^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(value) && !value.includes('..');
 
 const namespaceName: Decoder<string> = checked(text({ min: 1, max: 63 }), (value) =>
@@ -21,7 +21,7 @@ const namespaceName: Decoder<string> = checked(text({ min: 1, max: 63 }), (value
 );
 
 /** 40 or 64 lower-case hexadecimal digits, not all of them zero. Source: repository.md §1.4. */
-export const objectId: Decoder<string> = checked(text({ min: 40, max: 64 }), (value) =>
+const objectId: Decoder<string> = checked(text({ min: 40, max: 64 }), (value) =>
   /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value) && !/^0+$/.test(value)
     ? undefined
     : '40 or 64 lower-case hexadecimal digits, not all zero',
@@ -33,7 +33,7 @@ const refText = (min: number): Decoder<string> =>
     /[\x00-\x20\x7f]/.test(value) ? 'a ref without spaces and control characters' : undefined,
   );
 
-export const repository = record({ provider: visible(63), id: visible(512), url: visible(2048) });
+const repository = record({ provider: visible(63), id: visible(512), url: visible(2048) });
 export type Repository = Decoded<typeof repository>;
 
 /** Whose operation it is. A Task's; operations of a publication are not part of this version. */
@@ -41,15 +41,14 @@ export const operationMetadata = record({ namespace: namespaceName, operationId,
 export type OperationMetadata = Decoded<typeof operationMetadata>;
 
 /** Names the credential; its material travels in a header. */
-export const credentialReference = record({
+const credentialReference = record({
   name: visible(253),
   kind: oneOf('http-extra-header'),
   role: oneOf('SourceRead'),
 });
-export type CredentialReference = Decoded<typeof credentialReference>;
 
 /** Bounds of one archive. They may only lower those of the publisher. Source: repository.md §2.8. */
-export const prepareLimits = record({
+const prepareLimits = record({
   maxEntries: optional(integer(1, 100_000)),
   maxFileBytes: optional(integer(1)),
   maxExpandedBytes: optional(integer(1)),
@@ -80,12 +79,11 @@ export const prepareRequest = record({
 });
 export type PrepareRequest = Decoded<typeof prepareRequest>;
 
-export const artifactReference = checked(
+const artifactReference = checked(
   record({ artifactId: visible(253), digest, sizeBytes: integer(1), mediaType: oneOf(workspaceMediaType) }),
   ({ artifactId, digest: named }) =>
     artifactId === named.replace(':', '-') ? undefined : 'an artifactId that is the digest with - instead of :',
 );
-export type ArtifactReference = Decoded<typeof artifactReference>;
 
 /** What a user should hear although the operation succeeded. `path` is escaped. */
 const note = record({ code: oneOf('lfs_pointers'), count: integer(1), path: text({ max: 256 * 4 }) });

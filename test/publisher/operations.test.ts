@@ -390,3 +390,13 @@ test('no log line, file or answer holds the credential or a key', async () => {
   const members = new Set(publisher.lines.flatMap((line) => Object.keys(JSON.parse(line) as object)));
   expect([...members].sort()).toEqual(['code', 'event', 'level', 'milliseconds', 'operationId', 'time']);
 });
+
+test('the probe port counts operations, artifacts and records, and says that the publisher is ready', async () => {
+  await publisher.client.prepare(prepareMessage(), credential, usualCall());
+  const probe = async (name: string) => (await fetch(`http://127.0.0.1:${publisher.ports.probes}${name}`)).text();
+  const metrics = await probe('/metrics');
+  expect(metrics).toContain('orka_workspaces_publisher_operations_total{operation="workspace.prepare",code="ok"} 1');
+  expect(metrics).toContain('orka_workspaces_publisher_artifacts 1');
+  expect(metrics).toContain('orka_workspaces_publisher_journal_records 1');
+  expect(await probe('/readyz')).toContain('ok');
+});

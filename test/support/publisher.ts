@@ -37,7 +37,7 @@ export const prepareMessage = (operationId = 'workspace-prepare-1'): PrepareRequ
 });
 
 /** Answers at once, until a test replaces a part. */
-export class PlayedGit implements SourceGit {
+class PlayedGit implements SourceGit {
   calls = 0;
   content: Buffer = Buffer.from('the archive');
   /** What the answer says the archive is. @default what it is */
