@@ -51,7 +51,6 @@ const unread: Readonly<Record<string, string>> = {
   expectedRemote: 'write: the commit that the target branch must hold',
   gitconfig: 'our credential travels in a header, and no file holds it',
   pullRequestBody: 'write: pull requests',
-  delta: 'source: the delta against a baseline',
   publicationPath: 'write: paths that may be published',
   allowedPaths: 'write: change policies',
   controlPaths: 'write: change policies',

@@ -28,7 +28,7 @@ export class CreationError extends CodedError<'stage'> {
 const longestCause = 500;
 
 /** Whether the agent can serve no such session, or the repository no such workspace: another try, here or elsewhere, would end like this one. */
-export function isForGood(error: unknown): boolean {
+function isForGood(error: unknown): boolean {
   const cause = error instanceof CreationError ? error.cause : undefined;
   return (
     (cause instanceof AcpError && cause.code === 'unusable') || (cause instanceof WorkspaceError && cause.code === 'refused')

@@ -27,9 +27,10 @@ type DeltaVector = Vector<
   { readonly before: readonly Entry[] | null; readonly after: readonly Entry[]; readonly intent: string },
   DeltaOutput
 >;
-const { vectors } = readVectors<{ readonly sections: { readonly delta: { readonly vectors: readonly DeltaVector[] } } }>(
-  'repository',
-).sections.delta;
+interface Sections {
+  readonly delta: { readonly vectors: readonly DeltaVector[] };
+}
+const { delta } = readVectors<{ readonly sections: Sections }>('repository').sections;
 
 let root: string;
 let workspace: string;
@@ -89,7 +90,7 @@ const guarded: readonly Entry[] = [
 ];
 
 describe('a workspace', () => {
-  test.each(vectors)('is judged as by the reference: $name', async ({ input, output }) => {
+  test.each(delta.vectors)('is judged as by the reference: $name', async ({ input, output }) => {
     make(input.before ?? []);
     await capture();
     renameSync(workspace, path.join(root, 'before'));
@@ -204,7 +205,7 @@ describe('a workspace', () => {
     const swapper = spawn('/bin/bash', ['-c', swap], { cwd: workspace, stdio: 'ignore' });
     try {
       for (let i = 0; i < 5; i++) {
-        const found = await compare().catch((error: unknown) => error);
+        const found = await compare(10_000).catch((error: unknown) => error);
         if (found instanceof WalkError) expect(['failed', 'refused']).toContain(found.code);
         else expect(JSON.stringify(found)).not.toContain('outside');
       }
