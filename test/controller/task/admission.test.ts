@@ -7,10 +7,13 @@ import type { Agent, Task, TaskStatus, WorkspaceConfig } from '../../../src/api/
 import { InputError } from '../../../src/cli/files.js';
 import { plan } from '../../../src/cli/plan.js';
 import type { PlanResult } from '../../../src/cli/plan-result.js';
+import type { ClassVerdict } from '../../../src/controller/classes.js';
 import { createTaskReconciler } from '../../../src/controller/task/reconcile.js';
+import { labelKeys } from '../../../src/domain/labels.js';
 import { missingClass } from '../../../src/domain/missing-class.js';
 import { available } from '../../../src/domain/available.js';
 import { systemClock } from '../../../src/kube/clock.js';
+import { classDigest, compile } from '../../../src/render/compile.js';
 import { at, epoch, readyClass, worldOf } from '../../support/controlled-task.js';
 import { memoryClient } from '../../support/memory-client.js';
 import { agent as anAgent, poolClass, task as aTask } from '../../support/objects.js';
@@ -31,7 +34,10 @@ interface Row {
   readonly task: Task;
   readonly agent: Agent;
   readonly flags: Flags;
+  /** @default - a class without artifacts */
+  readonly ready?: ReadyClass;
 }
+type ReadyClass = Extract<ClassVerdict, { readonly state: 'ready' }>;
 
 const { vectors } = readVectors<{ vectors: Vector<{ task: Task; agent: Agent | null; flags: Flags }, object>[] }>('admission');
 const on: Flags = {
@@ -39,6 +45,14 @@ const on: Flags = {
   acpWorkspaceDispatchEnabled: true,
   executionWorkspaceDefaultProvider: 'agent-sandbox',
 };
+const artifacts = {
+  namespace: 'orka-publisher',
+  podLabels: { 'orka.ai/network-role': 'workspace-publisher' },
+  url: 'http://orka-publisher.orka-publisher.svc:8080',
+  port: 8080,
+};
+const downloading = compile(poolClass({ network: { ...poolClass().network, artifacts } }));
+const downloads: ReadyClass = { state: 'ready', name: 'codex-standard', compiled: downloading, digest: classDigest(downloading) };
 const workspace = { enabled: true, provider: 'agent-sandbox', reusePolicy: 'none', cleanupPolicy: 'delete' } as const;
 const model = { model: { name: 'gpt-5' } };
 
@@ -109,20 +123,24 @@ const rows: readonly Row[] = [
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'admission-'));
-  writeFileSync(path.join(folder, 'class.json'), JSON.stringify(classObject()));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function classObject(): object {
-  const { digest, name } = readyClass;
-  const spec = { ...poolClass(), approvedDigests: [digest] };
+function classObject({ name, digest, compiled }: ReadyClass): object {
+  const spec = { ...compiled.spec, approvedDigests: [digest] };
   return { apiVersion: 'core.orka.ai/v1alpha1', kind: 'RuntimePoolClass', metadata: { name, namespace: 'orka-system' }, spec };
 }
 
 /** What `plan -o json` says; an error in place of a verdict when it cannot read the input. */
-function planned({ task, agent, flags }: Row): Pick<PlanResult, 'verdict' | 'status' | 'pool'> | 'unreadable' {
+function planned({
+  task,
+  agent,
+  flags,
+  ready = readyClass,
+}: Row): Pick<PlanResult, 'verdict' | 'status' | 'pool'> | 'unreadable' {
   const file = path.join(folder, 'input.json');
   writeFileSync(file, [task, agent].map((object) => JSON.stringify(object)).join('\n---\n'));
+  writeFileSync(path.join(folder, 'class.json'), JSON.stringify(classObject(ready)));
   let text = '';
   const write = process.stdout.write.bind(process.stdout);
   const code = process.exitCode;
@@ -154,8 +172,9 @@ function planned({ task, agent, flags }: Row): Pick<PlanResult, 'verdict' | 'sta
 }
 
 /** What the controller makes of the same objects, and what it wrote. */
-async function controlled({ task, agent, flags }: Row) {
+async function controlled({ task, agent, flags, ready = readyClass }: Row) {
   const client = memoryClient();
+  const ended = new AbortController();
   client.put(agent);
   const created = Date.now() - 180_000;
   const asStored = withDefaults(taskKind, task as never);
@@ -173,7 +192,7 @@ async function controlled({ task, agent, flags }: Row) {
     client,
     world: worldOf(client),
     classes: {
-      of: (kind) => (kind === 'codex' ? readyClass : { state: 'missing', says: missingClass(kind, [existing]) }),
+      of: (kind) => (kind === 'codex' ? ready : { state: 'missing', says: missingClass(kind, [existing]) }),
     },
     hosting: {
       agentSandboxEnabled: flags.agentSandboxEnabled,
@@ -202,10 +221,12 @@ async function controlled({ task, agent, flags }: Row) {
       sourceCalled: () => undefined,
       tokensUsed: () => undefined,
     },
-    signal: new AbortController().signal,
+    signal: ended.signal,
   });
   const { namespace = '', name } = task.metadata;
-  await reconciler.reconcile(`${namespace}/${name}`, new AbortController().signal);
+  await reconciler.reconcile(`${namespace}/${name}`, ended.signal);
+  // A call of the publisher may be under way.
+  ended.abort();
   const stored = [...client.stored.values()];
   return {
     task: stored.find(({ kind }) => kind === 'Task') as unknown as Task,
@@ -256,6 +277,44 @@ describe('plan and controller say the same of', () => {
     for (const { task, agent } of rows.filter(({ name }) => unread.includes(name)))
       expect([...validate(taskKind, task), ...validate(agentKind, agent)]).not.toEqual([]);
   });
+});
+
+test.each<[string, WorkspaceConfig]>([
+  ['a repository', { gitRepo }],
+  ['a part of a tag of a repository', { gitRepo, ref: 'refs/tags/v1', subPath: 'a' }],
+  ['a repository on a port that is listed', { gitRepo: 'https://git.example:8443/a/b' }],
+])('plan and controller accept %s for the same pool, which waits for the repository', async (_, asked) => {
+  const row = {
+    name: '',
+    task: aTask({ workspace: asked }),
+    agent: anAgent(),
+    flags: { ...on, forges: listed },
+    ready: downloads,
+  };
+  const said = planned(row);
+  const done = await controlled(row);
+  expect(said).toMatchObject({ verdict: 'accepted', pool: { name: expect.any(String) } });
+  expect(done.task.metadata.labels?.[labelKeys.taskPool]).toBe(said === 'unreadable' ? said : said.pool?.name);
+  expect(done.task.status?.agentExecutionBinding).toBeDefined();
+  expect(done.task.status?.phase).not.toBe('Failed');
+  expect(done.pool).toBeUndefined();
+});
+
+test('a Secret that is missing is refused by the controller as plan says that it would be', async () => {
+  const asked = { gitRepo, readCredentialRef: { name: 'read' } };
+  const row = {
+    name: '',
+    task: aTask({ workspace: asked }),
+    agent: anAgent(),
+    flags: { ...on, forges: listed },
+    ready: downloads,
+  };
+  const said = planned(row);
+  const done = await controlled(row);
+  expect(said).toMatchObject({ verdict: 'accepted' });
+  expect(JSON.stringify(said)).toContain('the controller refuses a missing Secret or key with InvalidWorkspace');
+  expect(done.task.status).toMatchObject({ phase: 'Failed', execution: { reason: 'InvalidWorkspace' } });
+  expect(done.pool).toBeUndefined();
 });
 
 test('the table is not empty', () => {
