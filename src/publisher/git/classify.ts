@@ -50,12 +50,7 @@ const byWords: readonly (readonly [RegExp, ...Verdict])[] = [
     'source_ref_absent',
     { field: 'sourceRef', says: 'the repository has no such ref' },
   ],
-  [
-    /died of signal (25|SIGXFSZ)|File size limit exceeded|File too large/,
-    'tree_refused',
-    { says: 'the repository is larger than a workspace may be' },
-    { reason: 'tree_too_large' },
-  ],
+  [/File too large/, 'tree_refused', { says: 'the repository is larger than a workspace may be' }, { reason: 'tree_too_large' }],
   [
     /[Oo]ut of memory|failed to allocate|Cannot allocate memory/,
     'tree_refused',
@@ -86,8 +81,6 @@ function verdictOf(failure: GitFailure, refusal: EgressRefusal | undefined): Ver
   if (refusal) return byRefusal[refusal];
   if (failure.kind === 'timeout') return ['scm_timeout', { says: 'the forge did not answer in time' }];
   if (failure.kind === 'output') return ['scm_output_limit', { says: 'the forge answered with too much' }];
-  if (failure.signal === 'SIGXFSZ')
-    return ['tree_refused', { says: 'the repository is larger than a workspace may be' }, { reason: 'tree_too_large' }];
   for (const [pattern, ...verdict] of byWords) if (failure.says(pattern)) return verdict;
   if (crashes.includes(failure.signal)) return ['source_corrupt', { says: 'git fails on the objects of the repository' }];
   return ['scm_failure', { says: 'the forge did not answer as a Git server' }];

@@ -160,7 +160,8 @@ export class GitRunner {
   #spawn({ args, folder, network = false }: GitCall): Child {
     const own = network ? [`include.path=${folder.config}`] : [];
     const options = [...own, ...hardened, ...bounded].flatMap((option) => ['-c', option]);
-    const bounds = `ulimit -c 0; ulimit -f ${Math.ceil(this.#fileBytes / 512)}; ulimit -v ${memoryBytes / 1024}; exec "$0" "$@"`;
+    // Without the signal, a write beyond the bound fails with words that tell it from a broken pack.
+    const bounds = `trap "" XFSZ; ulimit -c 0; ulimit -f ${Math.ceil(this.#fileBytes / 512)}; ulimit -v ${memoryBytes / 1024}; exec "$0" "$@"`;
     return spawn('/bin/sh', ['-c', bounds, this.#binary, ...options, `--git-dir=${folder.repository}`, ...args], {
       cwd: folder.root,
       detached: true,
