@@ -1,22 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 
+import { fitBytes } from '../../lib/text.js';
+
 const longest = 256;
 const mark = '…';
 
 /** A path of a repository for messages: one line, no bytes that a terminal acts on, at most 256 bytes. */
 export function escapedPath(path: Buffer): string {
-  // More than the bound is never shown, so it is not looked at.
-  const bytes = path.subarray(0, longest + 1);
-  const text = isUtf8(path) ? trimmed(bytes) : bytes.toString('latin1');
-  const escaped = Array.from(text, (character) => escapedCharacter(character, isUtf8(path)));
-  let [shown, size] = ['', 0];
-  for (const [index, part] of escaped.entries()) {
-    size += Buffer.byteLength(part);
-    const isLast = index === escaped.length - 1 && path.length <= longest;
-    if (size + (isLast ? 0 : Buffer.byteLength(mark)) > longest) return `${shown}${mark}`;
-    shown += part;
-  }
-  return path.length > longest ? `${shown}${mark}` : shown;
+  // More than the bound is never shown, so it is not looked at; a cut may split one character.
+  const bytes = path.subarray(0, longest + 4);
+  const isText = isUtf8(path);
+  const text = isText ? trimmed(bytes) : bytes.toString('latin1');
+  return fitBytes(Array.from(text, (character) => escapedCharacter(character, isText)).join(''), longest, mark);
 }
 
 /** Without the part of a character that a cut left behind. */

@@ -142,7 +142,7 @@ export class GitRunner {
     if (call.signal.aborted) throw new GitFailure('aborted');
     const child = this.#spawn(call);
     // The group has the id of its first process.
-    const kill = (): void => {
+    const killGroup = (): void => {
       if (child.pid === undefined) return;
       try {
         process.kill(-child.pid, 'SIGKILL');
@@ -150,8 +150,13 @@ export class GitRunner {
         // Nothing of the group is left.
       }
     };
+    // Output that nobody reads any more would keep the process from being closed.
+    const kill = (): void => {
+      killGroup();
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+    };
     child.stdin.on('error', () => undefined);
-    const done = ended(child, kill, call);
+    const done = ended(child, { kill, killGroup }, call);
     // The reader of the output may fail first; whoever waits later still gets the failure.
     done.catch(() => undefined);
     return { stdin: child.stdin, stdout: child.stdout, done, kill };
@@ -191,7 +196,11 @@ export class GitRunner {
 
 const searchPath = '/usr/local/bin:/usr/bin:/bin';
 
-function ended(child: Child, kill: () => void, { signal, timeout }: GitCall): Promise<void> {
+function ended(
+  child: Child,
+  { kill, killGroup }: { readonly kill: () => void; readonly killGroup: () => void },
+  { signal, timeout }: GitCall,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let stderr = '';
     let stopped: 'timeout' | 'aborted' | undefined;
@@ -216,7 +225,7 @@ function ended(child: Child, kill: () => void, { signal, timeout }: GitCall): Pr
     child.on('error', () => settle(new GitFailure('ended')));
     child.on('exit', (_, by) => {
       // Helpers of git may have outlived it.
-      kill();
+      killGroup();
       if (stopped) grace = setTimeout(() => settle(new GitFailure(stopped ?? 'aborted', stderr, by)), graceful);
     });
     child.on('close', (code, by) => settle(code === 0 && !stopped ? undefined : new GitFailure(stopped ?? 'ended', stderr, by)));
