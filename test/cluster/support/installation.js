@@ -236,7 +236,15 @@ export async function install(kubectl, installation) {
 
 /** The publisher waits for keys that the controller makes. @param {Kubectl} kubectl @param {Manifest} publisher */
 async function rolledOut(kubectl, { metadata: { name, namespace = '' } }) {
-  await kubectl(['rollout', 'status', 'deployment', name, '-n', namespace, '--timeout=120s']);
+  try {
+    await kubectl(['rollout', 'status', 'deployment', name, '-n', namespace, '--timeout=120s']);
+  } catch (error) {
+    const of = ['-n', namespace, '-l', `app.kubernetes.io/name=${name}`];
+    const said = (/** @type {readonly string[]} */ args) =>
+      kubectl(args).catch((/** @type {unknown} */ reason) => String(reason));
+    const events = await said(['get', 'events', '-n', namespace, '--sort-by=.lastTimestamp']);
+    throw new Error(`${String(error)}\n${events}\n${await said(['logs', ...of, '--tail=40'])}`, { cause: error });
+  }
 }
 
 /**
