@@ -83,11 +83,12 @@ export async function program(source, target) {
   return [{ path: target, source: realpathSync(source), mode: 0o755 }, ...libraries];
 }
 
-/** Git with the one transport that the publisher uses, and the authorities that it trusts by default. @returns {Promise<readonly ImageFile[]>} */
+/** Git with the one transport that the publisher uses, the shell that bounds it, and the authorities that it trusts by default. @returns {Promise<readonly ImageFile[]>} */
 async function gitWithHttps() {
   const core = (await run('git', ['--exec-path'])).trim();
   const programs = await Promise.all([
     program('/usr/bin/git', '/usr/bin/git'),
+    program('/bin/sh', '/bin/sh'),
     program('/bin/false', '/bin/false'),
     program(`${core}/git-remote-http`, `${core}/git-remote-http`),
   ]);
