@@ -1,7 +1,7 @@
 import cluster from './jest.cluster.config.js';
 
 /** The cluster tests that CI runs on every change. All others run before a release, with `npm run test:cluster:full`. */
-const files = ['first-task', 'policies', 'rbac', 'crashes', 'dispatch-faults', 'handover'];
+const files = ['first-task', 'policies', 'rbac', 'crashes', 'dispatch-faults', 'handover', 'private-repository'];
 
 /** One row of each kind of fault. */
 const faults = [

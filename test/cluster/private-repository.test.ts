@@ -115,7 +115,8 @@ beforeAll(async () => {
     refused = await taskOver(kubectl, { name: refusedTask, namespace }, 60);
     after('refused');
     const pools = await kubectl(['get', 'runtimepools.core.orka.ai', '-n', namespace, '-o', 'name']);
-    madeForRefused = [...pools.split('\n').filter(Boolean), ...(await leftovers(kubectl, product)).map(({ kind }) => kind)];
+    const inRuntime = (await leftovers(kubectl, product)).filter(({ metadata }) => metadata.namespace !== namespace);
+    madeForRefused = [...pools.split('\n').filter(Boolean), ...inRuntime.map(({ kind }) => kind)];
     await applyTasks([sourceTask(reads, { branch: 'main', command: 'cat docs/answer.txt', says: 'Take 8 seconds.' })]);
     const pool = await poolServing(kubectl, { name: reads, namespace }, 120);
     after('Serving');

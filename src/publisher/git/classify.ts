@@ -78,6 +78,7 @@ export function classify(failure: GitFailure, refusal: EgressRefusal | undefined
 
 function verdictOf(failure: GitFailure, refusal: EgressRefusal | undefined): Verdict {
   if (failure.kind === 'aborted') return ['operation_interrupted', { says: 'the operation was stopped' }];
+  if (failure.kind === 'not-started') return ['git_unavailable', { says: 'the program cannot be run' }];
   if (refusal) return byRefusal[refusal];
   if (failure.kind === 'timeout') return ['scm_timeout', { says: 'the forge did not answer in time' }];
   if (failure.kind === 'output') return ['scm_output_limit', { says: 'the forge answered with too much' }];

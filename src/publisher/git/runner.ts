@@ -52,7 +52,7 @@ export interface GitCall {
 
 /** A process of git did not do its work. Its words are only for {@link GitFailure.says}: they may hold texts of a forge. */
 export class GitFailure extends Error {
-  readonly kind: 'ended' | 'timeout' | 'aborted' | 'output';
+  readonly kind: 'ended' | 'timeout' | 'aborted' | 'output' | 'not-started';
   readonly signal: NodeJS.Signals | null;
   readonly #stderr: string;
 
@@ -222,7 +222,7 @@ function ended(
     child.stderr.on('data', (chunk: Buffer) => {
       stderr = `${stderr}${chunk.toString('latin1')}`.slice(-stderrBytes);
     });
-    child.on('error', () => settle(new GitFailure('ended')));
+    child.on('error', () => settle(new GitFailure('not-started')));
     child.on('exit', (_, by) => {
       // Helpers of git may have outlived it.
       killGroup();

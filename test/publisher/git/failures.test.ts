@@ -4,6 +4,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 
+import { classify } from '../../../src/publisher/git/classify.js';
+import { GitFailure } from '../../../src/publisher/git/runner.js';
 import type { SourceGitOptions } from '../../../src/publisher/git/source.js';
 import { authority } from '../../support/certificates.js';
 import { bareRepository, commitTree, credentialOf, readToken, testForge } from '../../support/forge.js';
@@ -186,4 +188,8 @@ test('no failure shows a credential or a text of the forge', async () => {
         expect(shown).not.toContain(secret);
     }
   }
+});
+
+test('a git that cannot be started is unavailable, whatever the forge is', () => {
+  expect(classify(new GitFailure('not-started'), undefined, 'a repository')).toMatchObject({ code: 'git_unavailable' });
 });
