@@ -342,9 +342,8 @@ describe('a Task that reads', () => {
   });
 
   test('has a clean working copy, one commit of its own and no remote', () => {
-    const [author = '', count = ''] = (answers.get('reads-git') ?? '').split('\n');
-    expect(author).toMatch(/^Orka\//);
-    expect(count).toBe('1');
+    const lines = (answers.get('reads-git') ?? '').split('\n').filter((line) => !line.includes('setlocale'));
+    expect(lines.slice(0, 2)).toEqual([expect.stringMatching(/^Orka\//), '1']);
   });
 });
 
@@ -396,7 +395,7 @@ describe('an agent under read intent', () => {
   }, 400_000);
 
   test.each(changes)('that runs `$command` ends as $state', ({ name, state, says }) => {
-    const { delivery, message } = statusOf(name) ?? {};
+    const { delivery, message = '' } = statusOf(name) ?? {};
     expect(delivery?.state).toBe(state);
     expect(message).toContain(says);
   });

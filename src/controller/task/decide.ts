@@ -288,6 +288,8 @@ const resolved: TaskRule = (o, now) => {
   if (refusal) return settle('Failed', refusal.reason, describeFinding(refusal.finding));
   switch (standing.is) {
     case 'over': {
+      // Its run knows more than the record: which path of the tree, which limit.
+      if (source.work !== undefined) return waitingForSource(o, source, now);
       const { reason, finding } = sourceRefusal(standing.code, plan.asked);
       return settle('Failed', standing.givenUp ? 'WorkspaceUnsupported' : reason, describeFinding(finding));
     }

@@ -818,6 +818,12 @@ describe('a Task with a repository, by what is known of it:', () => {
     ['a run that failed a moment ago: it waits', { standing: { is: 'unresolved' }, heldUntil: soon + 500 }, soon, undefined],
     ['a call under way: it waits', { standing: { is: 'unresolved' }, work: 'resolve' }, soon, undefined],
     ['an archive that is being named: it waits', { work: 'refresh' }, soon, undefined],
+    [
+      'a refusal on record whose run has not ended: it waits for its words',
+      { standing: { is: 'over', code: 'tree_refused', givenUp: false }, work: 'prepare' },
+      soon,
+      undefined,
+    ],
   ])('%s', (_, change, now, effect) => {
     const o = seen(asking.task, { frozen: asking.thawed, pool: poolOf(asking.plan), source: view(change) });
     expect(decide(o, now).effect).toEqual(effect);
