@@ -230,7 +230,7 @@ export class SourceRun {
       entryCount: number;
       notes?: readonly { code: string; count: number }[];
     };
-    tell(task, 'Normal', 'RepositoryFetched', `${repositoryId} was fetched: ${counted(entryCount, 'file')}`);
+    tell(task, 'Normal', 'RepositoryFetched', `${repositoryId} was fetched: ${counted(entryCount, 'entry', 'entries')}`);
     for (const { code, count } of notes ?? [])
       if (code === 'lfs_pointers')
         tell(task, 'Normal', 'RepositoryNote', `${counted(count, 'file')} of Git LFS stand in the workspace as pointers`);
