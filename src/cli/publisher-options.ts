@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { publisherPorts } from '../source/protocol.js';
+import { publisherPorts } from '../domain/publisher.js';
 
 interface PublisherFlag {
   readonly flag: string;

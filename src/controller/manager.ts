@@ -34,13 +34,14 @@ import type { PoolEffectName } from './pool/decision.js';
 import { createPoolReconciler } from './pool/reconcile.js';
 import { PodEnds } from './pod-ends.js';
 import { Pauses } from './pauses.js';
-import { startProbes } from './probes.js';
+import { publisherServiceName } from '../domain/publisher.js';
+import { startProbes } from '../lib/probes.js';
 import { UnservedTasks } from './unserved-tasks.js';
 import { watchServedFields } from './served-fields.js';
 import type { ServedFields } from './served-fields.js';
 import type { ControllerSettings } from './settings.js';
 import { Publisher } from './publisher.js';
-import { PublisherKeys, publisherService } from './publisher-keys.js';
+import { PublisherKeys } from './publisher-keys.js';
 import type { AttemptStep } from './task/attempt-port.js';
 import { createTaskReconciler } from './task/reconcile.js';
 import type { SourceStep } from './task/source-run.js';
@@ -474,7 +475,7 @@ function publisherOf(
   const onError = (error: unknown) => failures.failed('publisher keys', error);
   const keys = new PublisherKeys({ client, namespace, manager: controllerName, clock: systemClock, onError, signal });
   void keys.keep();
-  return { source: new Publisher(keys), service: `${namespace}/${publisherService.name}` };
+  return { source: new Publisher(keys), service: `${namespace}/${publisherServiceName}` };
 }
 
 /** Every key that there is, also of pools that are gone and left something. */

@@ -1,6 +1,7 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import type { Manifest } from '../api/index.js';
 import { labelKeys } from '../domain/labels.js';
+import { publisherPorts, publisherSecretName, publisherServiceName } from '../domain/publisher.js';
 import { backoffOf } from '../kube/backoff.js';
 import { get } from '../kube/client.js';
 import type { KubeClient } from '../kube/client.js';
@@ -13,10 +14,6 @@ import { CodedError } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import type * as SelfSigned from './self-signed.js';
 import type { ServerCertificate } from './self-signed.js';
-
-/** Name of the Secret that controller and publisher share, and of the Service and its port for operations. */
-const publisherSecretName = 'orka-publisher-auth';
-export const publisherService = { name: 'orka-publisher', port: 8443 } as const;
 
 /** What a controller needs to call the publisher. */
 export interface PublisherAccess {
@@ -155,7 +152,7 @@ export class PublisherKeys {
     const value = (name: keyof typeof secretKeys) => texts[secretKeys[name]] ?? '';
     const previous = texts[previousCertificateKey];
     return {
-      url: `https://${this.#hosts[0] ?? ''}:${publisherService.port}`,
+      url: `https://${this.#hosts[0] ?? ''}:${publisherPorts.operations}`,
       ca: [texts[certificateKey], previous].filter((one) => one !== undefined).join('\n'),
       controllerToken: value('controllerToken'),
       capabilitySecret: value('capabilitySecret'),
@@ -164,7 +161,7 @@ export class PublisherKeys {
   }
 
   get #hosts(): readonly string[] {
-    const host = `${publisherService.name}.${this.#options.namespace}.svc`;
+    const host = `${publisherServiceName}.${this.#options.namespace}.svc`;
     return [host, `${host}.cluster.local`];
   }
 

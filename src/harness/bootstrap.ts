@@ -6,7 +6,7 @@ import { createHmac, createPrivateKey, createPublicKey, sign, verify } from 'nod
 import type { KeyObject } from 'node:crypto';
 import { CodedError } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
-import { parseDocument } from './decode.js';
+import { parseDocument } from '../lib/decode.js';
 import { shortestSecret } from './protocol.js';
 
 /** What is delivered. Values are kept as they are: a repeat must be equal to the byte. */

@@ -6,12 +6,12 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { canonicalizeText, canonicalJson } from '../lib/canonical-json.js';
 import { CodedError } from '../lib/errors.js';
 import type { JsonObject } from '../lib/json.js';
-import { decodeText, digest, identifier, instantText, oneOf, optional, record } from './decode.js';
-import type { Decoded, Decoder } from './decode.js';
+import { decodeText, digest, identifier, instantText, oneOf, optional, record } from '../lib/decode.js';
+import type { Decoded, Decoder } from '../lib/decode.js';
 import { fence, fenceMismatch } from './fence.js';
 import type { Fence } from './fence.js';
-import { instant, nanoseconds } from './instant.js';
-import type { Instant } from './instant.js';
+import { instant, nanoseconds } from '../lib/instant.js';
+import type { Instant } from '../lib/instant.js';
 import { bounds, protocol, shortestSecret } from './protocol.js';
 
 /** `expired` is told apart: such a request may have been good once. Everything else is a forgery or a mistake. */

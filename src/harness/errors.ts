@@ -1,6 +1,6 @@
 import { CodedError } from '../lib/errors.js';
-import { checked, flag, oneOf, optional, record, text } from './decode.js';
-import type { Decoded } from './decode.js';
+import { checked, flag, oneOf, optional, record, text } from '../lib/decode.js';
+import type { Decoded } from '../lib/decode.js';
 import { protocol } from './protocol.js';
 import { classification } from './replay.js';
 import type { Classification } from './replay.js';

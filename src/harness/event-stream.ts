@@ -1,8 +1,8 @@
 import { CodedError } from '../lib/errors.js';
-import { decodeText, WireError } from './decode.js';
+import { decodeText, WireError } from '../lib/decode.js';
 import { isTerminal, payloadSize, promptEvent } from './events.js';
 import type { EventIdentity, PromptEvent } from './events.js';
-import { notAfter } from './instant.js';
+import { notAfter } from '../lib/instant.js';
 import { bounds } from './protocol.js';
 
 /** A stream broke one of its rules, or ended before its terminal event. */

@@ -12,9 +12,9 @@ import {
   record,
   text,
   WireError,
-} from './decode.js';
-import type { Decoded, Decoder } from './decode.js';
-import { milliseconds, notAfter } from './instant.js';
+} from '../lib/decode.js';
+import type { Decoded, Decoder } from '../lib/decode.js';
+import { milliseconds, notAfter } from '../lib/instant.js';
 import { acpVersion, bounds, protocol } from './protocol.js';
 import { contentBlock, lease } from './prompts.js';
 import type { ContentBlock } from './prompts.js';

@@ -1,5 +1,5 @@
-import { digest, identifier, integer, oneOf, optional, record, checked } from './decode.js';
-import type { Decoded } from './decode.js';
+import { digest, identifier, integer, oneOf, optional, record, checked } from '../lib/decode.js';
+import type { Decoded } from '../lib/decode.js';
 import { profileDigestSchemaVersion } from './protocol.js';
 
 /**

@@ -13,10 +13,10 @@ import {
   optional,
   record,
   text,
-} from './decode.js';
-import type { Decoded } from './decode.js';
+} from '../lib/decode.js';
+import type { Decoded } from '../lib/decode.js';
 import { fence } from './fence.js';
-import { zeroInstant } from './instant.js';
+import { zeroInstant } from '../lib/instant.js';
 import { mutationMetadata } from './metadata.js';
 import { acpVersion, bounds, profileDigestSchemaVersion, protocol, transport } from './protocol.js';
 import { classification } from './replay.js';

@@ -1,11 +1,11 @@
 import { requestDigest } from '../domain/digests.js';
 import type { Digest } from '../domain/digests.js';
 import type { JsonObject } from '../lib/json.js';
-import { digest, identifier, instantText, integer, oneOf, optional, record } from './decode.js';
-import type { Decoded } from './decode.js';
+import { digest, identifier, instantText, integer, oneOf, optional, record } from '../lib/decode.js';
+import type { Decoded } from '../lib/decode.js';
 import { fence } from './fence.js';
 import type { Fence } from './fence.js';
-import type { Instant } from './instant.js';
+import type { Instant } from '../lib/instant.js';
 import { protocol, requestDigestSchemaVersion } from './protocol.js';
 
 /** What every request that changes something says about itself. Source: dispatch.md §5.4. */

@@ -14,8 +14,8 @@ import {
   optional,
   record,
   text,
-} from './decode.js';
-import type { Decoded, Decoder, Shaped } from './decode.js';
+} from '../lib/decode.js';
+import type { Decoded, Decoder, Shaped } from '../lib/decode.js';
 import { acpVersion } from './protocol.js';
 
 /** Messages about what a session runs with. The types of the first two are those of `domain/profile.ts`. Source: dispatch.md §5.4. */

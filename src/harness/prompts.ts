@@ -1,7 +1,20 @@
 import type { Digest } from '../domain/digests.js';
 import { settlementDigest } from '../domain/digests.js';
-import { anyJson, checked, flag, identifier, instantText, integer, list, map, oneOf, optional, record, text } from './decode.js';
-import type { Decoded } from './decode.js';
+import {
+  anyJson,
+  checked,
+  flag,
+  identifier,
+  instantText,
+  integer,
+  list,
+  map,
+  oneOf,
+  optional,
+  record,
+  text,
+} from '../lib/decode.js';
+import type { Decoded } from '../lib/decode.js';
 import { mutationMetadata } from './metadata.js';
 import { policyMembers } from './profile.js';
 import { bounds, protocol } from './protocol.js';

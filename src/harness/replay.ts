@@ -1,9 +1,9 @@
-import { checked, digest, identifier, instantText, oneOf, optional, record } from './decode.js';
-import type { Decoded } from './decode.js';
+import { checked, digest, identifier, instantText, oneOf, optional, record } from '../lib/decode.js';
+import type { Decoded } from '../lib/decode.js';
 import { fenceMismatches, fenceMismatch } from './fence.js';
 import type { Fence } from './fence.js';
-import { nanoseconds } from './instant.js';
-import type { Instant } from './instant.js';
+import { nanoseconds } from '../lib/instant.js';
+import type { Instant } from '../lib/instant.js';
 import type { MutationMetadata } from './metadata.js';
 
 export const terminalEvents = ['completed', 'cancelled', 'failed', 'outcome_unknown'] as const;

@@ -1,6 +1,6 @@
 import { workspaceIntents } from '../api/index.js';
-import { digest, identifier, instantText, integer, list, oneOf, optional, record, text } from './decode.js';
-import type { Decoded, Shaped } from './decode.js';
+import { digest, identifier, instantText, integer, list, oneOf, optional, record, text } from '../lib/decode.js';
+import type { Decoded, Shaped } from '../lib/decode.js';
 import { mutationMetadata } from './metadata.js';
 import { agentConfiguration, mcpConfiguration, runtimeProfile } from './profile.js';
 import { protocol } from './protocol.js';

@@ -5,7 +5,7 @@ import type { RuntimePoolClassSpec } from '../api/index.js';
 import { selectorLabels } from '../api/meta.js';
 import { flag, int32, int64, list, object, optional, quantity, text, withOptions } from '../api/schema.js';
 import type { Static, TSchema } from '../api/schema.js';
-import { artifactPort, publisherServiceName } from '../constructs/install/publisher-install.js';
+import { publisherPorts, publisherServiceName } from '../domain/publisher.js';
 import type { Forge, PublisherSettings } from '../constructs/install/publisher-install.js';
 import { badForgeRange } from '../constructs/rules/addresses.js';
 import { badLabel } from '../constructs/rules/names.js';
@@ -173,8 +173,8 @@ function peerOf({ cidr, namespace = '', podLabels = {}, podPort }: PeerInput): N
 
 /** Where sandboxes of this installation download. */
 export function artifactsOf({ namespace }: PublisherSettings): NonNullable<RuntimePoolClassSpec['network']['artifacts']> {
-  const url = `http://${publisherServiceName}.${namespace}.svc:${artifactPort}`;
-  return { namespace, podLabels: publisherRole, url, port: artifactPort };
+  const url = `http://${publisherServiceName}.${namespace}.svc:${publisherPorts.artifacts}`;
+  return { namespace, podLabels: publisherRole, url, port: publisherPorts.artifacts };
 }
 
 /** The forges as the controller knows them: `host`, or `host:port`. */

@@ -13,9 +13,6 @@ import { isUtf8 } from 'node:buffer';
  */
 /** @typedef {{ readonly path: string, readonly target?: string | undefined }} ArchiveEntry an entry without `target` is no link */
 
-/** Media type of a workspace archive. */
-export const archiveMediaType = 'application/vnd.orka.workspace.v1+tar';
-
 /** Directories count as entries. `treeBytes`: contents and link targets. `pathBytes`: of a path, and of a link target. */
 export const archiveLimits = Object.freeze({
   entries: 100_000,

@@ -7,7 +7,7 @@ import { digestOf, sha256Hex } from '../lib/sha256.js';
 import type { Digest } from '../lib/sha256.js';
 import { operationId } from './messages.js';
 import type { OperationMetadata } from './messages.js';
-import { publisherBounds } from './protocol.js';
+import { artifactPath, publisherBounds } from './protocol.js';
 import { capabilityProblem, openClaims, signClaims } from './signed-claims.js';
 
 const version = 'orka.artifact.capability.v1';
@@ -53,14 +53,6 @@ export interface PresentedArtifact {
 }
 
 const methods = { download: 'GET', upload: 'PUT' } as const;
-
-export function artifactPath(objectDigest: Digest): string {
-  return `/internal/v2/acp/artifacts/sha256/${objectDigest.slice('sha256:'.length)}`;
-}
-
-export function artifactId(objectDigest: Digest): string {
-  return objectDigest.replace(':', '-');
-}
 
 /** Throws `WireError` for a request that no capability can be for. */
 export function artifactRequestDigest(request: ArtifactRequest): Digest {

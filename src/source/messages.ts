@@ -1,7 +1,7 @@
 /** Messages of the publisher's protocol, as decoders that know every member. Source: repository.md §3.1. */
 import { checked, digest, flag, integer, list, oneOf, optional, record, text } from '../lib/decode.js';
 import type { Decoded, Decoder } from '../lib/decode.js';
-import { workspaceMediaType } from './protocol.js';
+import { artifactId, workspaceMediaType } from './protocol.js';
 
 const visible = (max: number): Decoder<string> =>
   checked(text({ min: 1, max }), (value) =>
@@ -81,8 +81,8 @@ export type PrepareRequest = Decoded<typeof prepareRequest>;
 
 const artifactReference = checked(
   record({ artifactId: visible(253), digest, sizeBytes: integer(1), mediaType: oneOf(workspaceMediaType) }),
-  ({ artifactId, digest: named }) =>
-    artifactId === named.replace(':', '-') ? undefined : 'an artifactId that is the digest with - instead of :',
+  ({ artifactId: id, digest: named }) =>
+    id === artifactId(named) ? undefined : 'an artifactId that is the digest with - instead of :',
 );
 
 /** What a user should hear although the operation succeeded. `path` is escaped. */

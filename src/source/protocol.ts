@@ -1,8 +1,7 @@
+import type { Digest } from '../lib/sha256.js';
+
 /** What both sides of the publisher's protocol say about themselves. Source: repository.md §3. */
 export const sourceProtocol = 'orka.workspace-publisher.v1';
-
-/** Ports of the publisher. */
-export const publisherPorts = { operations: 8443, artifacts: 8080, probes: 8081 } as const;
 
 export const publisherPaths = {
   health: '/v1/health',
@@ -33,6 +32,14 @@ export const artifactHeaders = {
   mediaType: 'x-orka-artifact-media-type',
   digest: 'x-orka-artifact-digest',
 } as const;
+
+export function artifactPath(objectDigest: Digest): string {
+  return `/internal/v2/acp/artifacts/sha256/${objectDigest.slice('sha256:'.length)}`;
+}
+
+export function artifactId(objectDigest: Digest): string {
+  return objectDigest.replace(':', '-');
+}
 
 export const workspaceMediaType = 'application/vnd.orka.workspace.v1+tar';
 

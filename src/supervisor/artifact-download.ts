@@ -6,6 +6,7 @@ import { request as tlsRequest } from 'node:https';
 import type { Writable } from 'node:stream';
 import type { Digest } from '../domain/digests.js';
 import { CodedError } from '../lib/errors.js';
+import { artifactHeaders, artifactPath } from '../source/protocol.js';
 
 /**
  * `unreachable`: no answer, or one that broke off. `refused`: the server does not serve the artifact. `mismatch`: what it serves is another
@@ -51,24 +52,22 @@ export async function downloadArtifact(
   }
 }
 
-const hexOf = (digest: Digest) => digest.slice('sha256:'.length);
-
 async function ask(
   api: URL,
   { digest, sizeBytes, mediaType }: Artifact,
   { capability, requestDigest }: Authorization,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  const url = new URL(`${api.pathname.replace(/\/$/, '')}/internal/v2/acp/artifacts/sha256/${hexOf(digest)}`, api);
+  const url = new URL(api.pathname.replace(/\/$/, '') + artifactPath(digest), api);
   const sent = (url.protocol === 'https:' ? tlsRequest : plainRequest)(url, {
     agent: false,
     signal,
     timeout: idleTime,
     headers: {
-      'x-orka-artifact-capability': capability,
-      'x-orka-artifact-request-digest': requestDigest,
-      'x-orka-artifact-content-length': String(sizeBytes),
-      'x-orka-artifact-media-type': mediaType,
+      [artifactHeaders.capability]: capability,
+      [artifactHeaders.requestDigest]: requestDigest,
+      [artifactHeaders.contentLength]: String(sizeBytes),
+      [artifactHeaders.mediaType]: mediaType,
     },
   });
   sent.on('timeout', () => sent.destroy(new Error(`nothing came for ${idleTime} ms`)));
@@ -92,7 +91,7 @@ function checkHead({ statusCode, headers }: IncomingMessage, { digest, sizeBytes
   const expected = {
     'content-length': String(sizeBytes),
     'content-type': mediaType,
-    'x-orka-artifact-digest': digest,
+    [artifactHeaders.digest]: digest,
     'content-encoding': undefined,
   };
   for (const [name, value] of Object.entries(expected))
@@ -109,7 +108,7 @@ async function transfer(answer: IncomingMessage, artifact: Artifact, target: Wri
     if (!target.write(part)) await once(target, 'drain', { signal });
   }
   if (size !== artifact.sizeBytes) throw failed('mismatch', 'the answer is shorter than the artifact');
-  if (hash.digest('hex') !== hexOf(artifact.digest))
+  if (`sha256:${hash.digest('hex')}` !== artifact.digest)
     throw failed('mismatch', 'the answer does not have the digest of the artifact');
 }
 

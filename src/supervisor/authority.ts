@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Credentials } from '../harness/bootstrap.js';
 import { CapabilityError, openOperation, verifyOperation, verifyStatus } from '../harness/capability.js';
-import { instant, milliseconds } from '../harness/instant.js';
+import { instant, milliseconds } from '../lib/instant.js';
 import type { MutationMetadata, MutationScope } from '../harness/metadata.js';
 import { headers } from '../harness/protocol.js';
 import { sameText } from './bootstrap.js';

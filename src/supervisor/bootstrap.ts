@@ -6,11 +6,11 @@ import type { Credentials } from '../harness/bootstrap.js';
 import { paths } from '../harness/paths.js';
 import { bounds, headers, protocol } from '../harness/protocol.js';
 import { ConfigError } from './config.js';
-import { boundPeers, serverLimits } from './connections.js';
+import { boundPeers, serverLimits } from '../lib/connections.js';
 import type { ListenAddress } from './config.js';
 import { credentialVariables } from './credentials.js';
 import { deferred } from './deferred.js';
-import { readBody } from './request-body.js';
+import { readBody } from '../lib/request-body.js';
 
 /** Public material of the phase in which a sandbox awaits its credentials. */
 export interface BootstrapPhase {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { profileDigest } from '../domain/profile.js';
 import type { RuntimeProfile } from '../domain/profile.js';
 import type { Digest } from '../domain/digests.js';
-import { decodeText, digest, map, WireError } from '../harness/decode.js';
+import { decodeText, digest, map, WireError } from '../lib/decode.js';
 import { fence } from '../harness/fence.js';
 import type { Fence } from '../harness/fence.js';
 import type { Limits } from '../harness/introspection.js';

@@ -1,5 +1,5 @@
 import type { WorkspaceDelta, WorkspaceDeltaRequest } from '../harness/deltas.js';
-import { instant } from '../harness/instant.js';
+import { instant } from '../lib/instant.js';
 import { equalJson } from '../lib/json.js';
 import type { Instance } from './instance.js';
 import { freeze, standstillOf, thaw } from './processes.js';

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { eventLine, isTerminal, payloadSize } from '../harness/events.js';
 import type { EventIdentity, PromptEvent } from '../harness/events.js';
-import { instant, notAfter } from '../harness/instant.js';
-import type { Instant } from '../harness/instant.js';
+import { instant, notAfter } from '../lib/instant.js';
+import type { Instant } from '../lib/instant.js';
 import type { Limits } from '../harness/introspection.js';
 import { bounds, contentTypes, protocol } from '../harness/protocol.js';
 

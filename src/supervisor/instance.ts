@@ -4,7 +4,7 @@ import { agentConfigurationDigest, profileDigest } from '../domain/profile.js';
 import type { AgentConfiguration } from '../domain/profile.js';
 import { fenceMismatch } from '../harness/fence.js';
 import type { Fence } from '../harness/fence.js';
-import { instant, milliseconds, zeroInstant } from '../harness/instant.js';
+import { instant, milliseconds, zeroInstant } from '../lib/instant.js';
 import { sessionsFailed } from '../harness/introspection.js';
 import type { DrainState, Lifecycle } from '../harness/introspection.js';
 import type { MutationMetadata } from '../harness/metadata.js';
@@ -21,7 +21,8 @@ import type {
   Tombstone,
 } from '../harness/sessions.js';
 import { equalJson } from '../lib/json.js';
-import { archiveMediaType, checkArchivePath } from '../source/archive-rules.js';
+import { checkArchivePath } from '../source/archive-rules.js';
+import { artifactId, workspaceMediaType } from '../source/protocol.js';
 import { creationRefusal, isNoFaultOfInstance } from './creation-error.js';
 import { createJournal } from './journal.js';
 import type { Journal } from './journal.js';
@@ -333,8 +334,8 @@ function repositoryProblem(
   if (!artifact || !authorization) return 'workspaceArtifactAuthorization is missing';
   if (repositoryIdentity.startsWith('empty:') || !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(revision) || /^0+$/.test(revision))
     return 'the baseline has an artifact, and is not a commit of a repository';
-  if (artifact.mediaType !== archiveMediaType) return `the artifact is not of the type ${archiveMediaType}`;
-  if (artifact.artifactID !== artifact.digest.replace(':', '-')) return 'the artifactID is not that of the digest';
+  if (artifact.mediaType !== workspaceMediaType) return `the artifact is not of the type ${workspaceMediaType}`;
+  if (artifact.artifactID !== artifactId(artifact.digest)) return 'the artifactID is not that of the digest';
   if (artifact.sizeBytes < 1 || artifact.sizeBytes > artifacts.maxBytes)
     return `the artifact has ${artifact.sizeBytes} bytes, allowed are 1 to ${artifacts.maxBytes}`;
   const rootProblem = relativeRoot ? checkArchivePath(Buffer.from(relativeRoot)) : undefined;

@@ -1,4 +1,4 @@
-import { instant } from '../harness/instant.js';
+import { instant } from '../lib/instant.js';
 import type { Capabilities, Status } from '../harness/introspection.js';
 import { acpVersion, profileDigestSchemaVersion, protocol, transport } from '../harness/protocol.js';
 import type { Instance } from './instance.js';

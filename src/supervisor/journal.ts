@@ -1,5 +1,5 @@
 import type { Fence } from '../harness/fence.js';
-import { instant, milliseconds } from '../harness/instant.js';
+import { instant, milliseconds } from '../lib/instant.js';
 import type { MutationMetadata } from '../harness/metadata.js';
 import { classify } from '../harness/replay.js';
 import type { Classification, OperationPhase, OperationRecord, TerminalEvent } from '../harness/replay.js';

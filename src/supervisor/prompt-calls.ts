@@ -8,7 +8,7 @@ import type {
   RenewLeaseResponse,
   StartPromptRequest,
 } from '../harness/prompts.js';
-import { milliseconds } from '../harness/instant.js';
+import { milliseconds } from '../lib/instant.js';
 import { protocol } from '../harness/protocol.js';
 import { fresh } from '../harness/replay.js';
 import { samePolicy } from './instance.js';

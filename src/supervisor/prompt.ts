@@ -1,8 +1,8 @@
 /** A running prompt: what the agent says becomes events, and one of four things ends it. */
 import type { ServerResponse } from 'node:http';
 import type { Json } from '../lib/json.js';
-import { instant, milliseconds } from '../harness/instant.js';
-import type { Instant } from '../harness/instant.js';
+import { instant, milliseconds } from '../lib/instant.js';
+import type { Instant } from '../lib/instant.js';
 import type { Limits } from '../harness/introspection.js';
 import type { Update } from '../harness/events.js';
 import { digestOfSettlement } from '../harness/prompts.js';

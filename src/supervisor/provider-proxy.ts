@@ -8,13 +8,13 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { closeServer, sameText, startListening } from './bootstrap.js';
-import { OwnedConnections, serverLimits } from './connections.js';
+import { OwnedConnections, serverLimits } from '../lib/connections.js';
 import { ModelCalls, uncounted } from './model-call.js';
 import type { ModelCall, ModelTrouble } from './model-call.js';
 import { boundedRequest } from './model-request.js';
 import type { Refused } from './model-request.js';
 import type { Provider } from './provider.js';
-import { readBody } from './request-body.js';
+import { readBody } from '../lib/request-body.js';
 
 export interface ProxyRoute {
   /** Base URL for the agent, without a slash at the end. */

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { requestDigest } from '../domain/digests.js';
-import { decodeText, WireError } from '../harness/decode.js';
-import type { Decoder } from '../harness/decode.js';
+import { decodeText, WireError } from '../lib/decode.js';
+import type { Decoder } from '../lib/decode.js';
 import { workspaceDeltaRequest } from '../harness/deltas.js';
 import { drainRequest } from '../harness/introspection.js';
 import { scopeProblem } from '../harness/metadata.js';
@@ -12,13 +12,13 @@ import { contentTypes, protocol } from '../harness/protocol.js';
 import { fresh } from '../harness/replay.js';
 import { createSessionRequest, deleteSessionRequest } from '../harness/sessions.js';
 import type { Authority } from './authority.js';
-import { boundPeers, serverLimits } from './connections.js';
+import { boundPeers, serverLimits } from '../lib/connections.js';
 import { takeDelta } from './delta.js';
 import type { Instance } from './instance.js';
 import { capabilitiesOf, healthOf, statusOf } from './introspect.js';
 import { beginPrompt, cancelPrompt, renewLease } from './prompt-calls.js';
 import { Refusal } from './refusal.js';
-import { readBody } from './request-body.js';
+import { readBody } from '../lib/request-body.js';
 
 /** What a handler gives back: a status and a body; `undefined` = it has answered itself. */
 type Answer = { readonly status: number; readonly body: object } | undefined;

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { flag, integer, list, optional, record, text } from '../harness/decode.js';
-import type { Decoder } from '../harness/decode.js';
-import { decodeText } from '../harness/decode.js';
+import { flag, integer, list, optional, record, text } from '../lib/decode.js';
+import type { Decoder } from '../lib/decode.js';
+import { decodeText } from '../lib/decode.js';
 import { CodedError } from '../lib/errors.js';
 import type { SessionIdentity } from './identities.js';
 

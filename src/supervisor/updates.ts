@@ -1,6 +1,6 @@
 import { isObject } from '../lib/json.js';
 import type { Json, JsonObject } from '../lib/json.js';
-import { isIdentifier } from '../harness/decode.js';
+import { isIdentifier } from '../lib/decode.js';
 import { planStatuses, toolStatuses, updateBounds } from '../harness/events.js';
 import type { Update, Usage } from '../harness/events.js';
 import type { ContentBlock } from '../harness/prompts.js';

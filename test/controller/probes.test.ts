@@ -2,8 +2,8 @@ import { afterEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createMetrics } from '../../src/controller/metrics.js';
-import { ProbesError, startProbes } from '../../src/controller/probes.js';
-import type { Probes, ProbesOptions } from '../../src/controller/probes.js';
+import { ProbesError, startProbes } from '../../src/lib/probes.js';
+import type { Probes, ProbesOptions } from '../../src/lib/probes.js';
 
 const opened: Probes[] = [];
 afterEach(async () => {

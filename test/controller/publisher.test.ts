@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Publisher } from '../../src/controller/publisher.js';
 import type { PublisherAccess } from '../../src/controller/publisher-keys.js';
-import { verifyArtifactCapability, artifactPath } from '../../src/source/artifact-capability.js';
+import { verifyArtifactCapability } from '../../src/source/artifact-capability.js';
+import { artifactPath } from '../../src/source/protocol.js';
 import { workspaceMediaType } from '../../src/source/protocol.js';
 import { authority } from '../support/certificates.js';
 

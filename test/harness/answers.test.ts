@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { decodeText } from '../../src/harness/decode.js';
+import { decodeText } from '../../src/lib/decode.js';
 import { errorResponse } from '../../src/harness/errors.js';
 import { cancelPromptResponse } from '../../src/harness/prompts.js';
 import { classification, operationRecord } from '../../src/harness/replay.js';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { supervisorUrl } from '../../src/harness/address.js';
 import { createHarnessClient } from '../../src/harness/client.js';
 import type { Fence } from '../../src/harness/fence.js';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import { startListening } from '../../src/supervisor/bootstrap.js';
 
 const credentials = { controllerToken: 'c'.repeat(43), capabilitySecret: 'k'.repeat(43) };

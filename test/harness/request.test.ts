@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { requestDigest } from '../../src/domain/digests.js';
-import { decodeText, WireError } from '../../src/harness/decode.js';
+import { decodeText, WireError } from '../../src/lib/decode.js';
 import { fenceMismatch, fenceMismatches } from '../../src/harness/fence.js';
 import type { Fence } from '../../src/harness/fence.js';
-import { instant, milliseconds, nanoseconds, notAfter } from '../../src/harness/instant.js';
+import { instant, milliseconds, nanoseconds, notAfter } from '../../src/lib/instant.js';
 import { drainRequest } from '../../src/harness/introspection.js';
 import { sealRequest } from '../../src/harness/metadata.js';
 import { PathError, paths } from '../../src/harness/paths.js';

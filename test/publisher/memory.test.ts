@@ -8,7 +8,8 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Digest } from '../../src/lib/sha256.js';
-import { artifactPath, issueArtifactCapability } from '../../src/source/artifact-capability.js';
+import { issueArtifactCapability } from '../../src/source/artifact-capability.js';
+import { artifactPath } from '../../src/source/protocol.js';
 import { workspaceMediaType } from '../../src/source/protocol.js';
 import { limit } from '../support/pace.js';
 

@@ -2,15 +2,20 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { connect } from 'node:tls';
-import { SourceErrorLike } from '../support/source-error.js';
 import { canonicalJson } from '../../src/lib/canonical-json.js';
 import type { JsonObject } from '../../src/lib/json.js';
+import { SourceError } from '../../src/publisher/git/source-error.js';
+import type { ErrorDetail, PublisherCode } from '../../src/source/errors.js';
 import { operationRequestDigest, signOperation } from '../../src/source/operation-capability.js';
 import { selfSigned } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { limit } from '../support/pace.js';
 import { credential, oid, prepared, prepareMessage, resolveMessage, TestPublisher, usualCall } from '../support/publisher.js';
 import type { Answer } from '../support/publisher.js';
+
+/** A failure as git throws it: its text is not for others. */
+const sourceError = (code: PublisherCode, detail?: ErrorDetail) =>
+  new SourceError(code, { at: 'git', says: 'said the forge' }, detail);
 
 const resolvePath = '/v1/workspaces/resolve';
 let publisher: TestPublisher;
@@ -162,7 +167,7 @@ test('a repeated request gets the same bytes, also after a restart, and another 
 
 test('a lasting failure is remembered, a passing one is not', async () => {
   publisher.git.before = () => {
-    throw new SourceErrorLike('source_ref_absent');
+    throw sourceError('source_ref_absent');
   };
   const call = () => publisher.client.resolve(resolveMessage(), credential, usualCall());
   await expect(call()).rejects.toMatchObject({ code: 'source_ref_absent', retryable: false, status: 409 });
@@ -170,7 +175,7 @@ test('a lasting failure is remembered, a passing one is not', async () => {
   await expect(call()).rejects.toMatchObject({ code: 'source_ref_absent' });
   expect(publisher.git.calls).toBe(1);
   publisher.git.before = () => {
-    throw new SourceErrorLike('scm_failure');
+    throw sourceError('scm_failure');
   };
   const passing = () => publisher.client.resolve(resolveMessage('passing'), credential, usualCall());
   await expect(passing()).rejects.toMatchObject({ code: 'scm_failure', retryable: true, status: 502 });
@@ -180,7 +185,7 @@ test('a lasting failure is remembered, a passing one is not', async () => {
 
 test('a refusal has its detail, and no text of what failed', async () => {
   publisher.git.before = () => {
-    throw new SourceErrorLike('tree_refused', { reason: 'submodule', path: 'vendor/x' });
+    throw sourceError('tree_refused', { reason: 'submodule', path: 'vendor/x' });
   };
   const error: unknown = await publisher.client
     .prepare(prepareMessage(), credential, usualCall())
@@ -315,7 +320,7 @@ describe('an artifact', () => {
   test('whose making failed leaves nothing', async () => {
     publisher.git.before = async () => {
       await writeFile(path.join(publisher.data, 'artifacts', 'tmp', 'rest'), 'x');
-      throw new SourceErrorLike('scm_failure');
+      throw sourceError('scm_failure');
     };
     await expect(publisher.client.prepare(prepareMessage(), credential, usualCall())).rejects.toMatchObject({
       code: 'scm_failure',
@@ -363,7 +368,7 @@ test('what the publisher can do needs the bearer, whether it is well does not', 
 
 test('no log line, file or answer holds the credential or a key', async () => {
   publisher.git.before = () => {
-    throw new SourceErrorLike('credential_refused');
+    throw sourceError('credential_refused');
   };
   const answers = [await publisher.operation('POST', resolvePath, headersFor(bodyOf()), bodyOf())];
   publisher.git.before = () => undefined;

@@ -2,9 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { canonicalizeText } from '../../src/lib/canonical-json.js';
 import type { Digest } from '../../src/lib/sha256.js';
 import {
-  artifactId,
   artifactOperationId,
-  artifactPath,
   artifactRequestDigest,
   issueArtifactCapability,
   verifyArtifactCapability,
@@ -12,7 +10,7 @@ import {
 import type { ArtifactRequest, PresentedArtifact } from '../../src/source/artifact-capability.js';
 import { operationRequestDigest, signOperation, verifyOperation } from '../../src/source/operation-capability.js';
 import type { OperationRequest } from '../../src/source/operation-capability.js';
-import { operationPaths } from '../../src/source/protocol.js';
+import { artifactId, artifactPath, operationPaths } from '../../src/source/protocol.js';
 import type { Operation } from '../../src/source/protocol.js';
 import { CapabilityError } from '../../src/source/signed-claims.js';
 import { readVectors } from '../support/vectors.js';

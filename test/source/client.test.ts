@@ -6,6 +6,7 @@ import { PublisherClient } from '../../src/source/client.js';
 import { PublisherError } from '../../src/source/errors.js';
 import type { PrepareRequest, ResolveRequest } from '../../src/source/messages.js';
 import { operationRequestDigest, verifyOperation } from '../../src/source/operation-capability.js';
+import { artifactId } from '../../src/source/protocol.js';
 import { authority, selfSigned } from '../support/certificates.js';
 import type { Identity } from '../support/certificates.js';
 import { limit } from '../support/pace.js';
@@ -28,7 +29,7 @@ const prepared = {
   entryCount: 3,
   expandedBytes: 12,
   artifact: {
-    artifactId: digest.replace(':', '-'),
+    artifactId: artifactId(digest),
     digest,
     sizeBytes: 10,
     mediaType: 'application/vnd.orka.workspace.v1+tar',

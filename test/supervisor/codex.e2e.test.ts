@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { PromptEvent } from '../../src/harness/events.js';
 import type { Fence } from '../../src/harness/fence.js';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import { isQuiescent, isStrictlyGoverned } from '../../src/harness/introspection.js';
 import { processesOf } from '../../src/supervisor/processes.js';
 import { codexModules, shareModules } from '../support/codex.js';

@@ -6,7 +6,7 @@ import { connect, Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createHarnessClient } from '../../src/harness/client.js';
-import { boundPeers, isOwnAddress, OwnedConnections, serverLimits, usualPeerBounds } from '../../src/supervisor/connections.js';
+import { boundPeers, isOwnAddress, OwnedConnections, serverLimits, usualPeerBounds } from '../../src/lib/connections.js';
 import { eventually } from '../support/eventually.js';
 import { gone } from '../support/supervisor-calls.js';
 import { scriptedSupervisor } from '../support/supervisor.js';

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import { processesOf, startTime } from '../../src/supervisor/processes.js';
 import { eventually, eventuallyAnswers } from '../support/eventually.js';
 import { collect, taskOrders } from '../support/harness-orders.js';

@@ -6,7 +6,8 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFil
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Digest } from '../../src/lib/sha256.js';
-import { archiveLimits, archiveMediaType } from '../../src/source/archive-rules.js';
+import { archiveLimits } from '../../src/source/archive-rules.js';
+import { workspaceMediaType } from '../../src/source/protocol.js';
 import { downloadArtifact } from '../../src/supervisor/artifact-download.js';
 import { captureAs, compareAs, extractAs } from '../../src/supervisor/session-user.js';
 import { archive, digestOfArchive, tree } from '../support/archive.js';
@@ -34,9 +35,11 @@ require('node:http').createServer((_, response) => {
 async function growth(file: string, digest: Digest, name: string): Promise<number> {
   const folder = path.join(root, name);
   mkdirSync(folder);
-  const child = spawn(process.execPath, ['-e', server, file, digest, archiveMediaType], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['-e', server, file, digest, workspaceMediaType], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [port] = (await once(child.stdout, 'data')) as [Buffer];
-  const artifact = { digest, sizeBytes: statSync(file).size, mediaType: archiveMediaType };
+  const artifact = { digest, sizeBytes: statSync(file).size, mediaType: workspaceMediaType };
   const authorization = { capability: 'x', requestDigest: digest };
   const url = new URL(`http://127.0.0.1:${port.toString()}`);
   const start = process.memoryUsage().rss;

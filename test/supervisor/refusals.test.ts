@@ -1,7 +1,7 @@
 /** What a refused request is told: what is wrong, in words that its client prints as they are. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import { deltaOrder, taskOrders } from '../support/harness-orders.js';
 import { finish, refusal } from '../support/supervisor-calls.js';
 import { scriptedSupervisor } from '../support/supervisor.js';

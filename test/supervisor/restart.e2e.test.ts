@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import { killAll, processesOf } from '../../src/supervisor/processes.js';
 import { eventually, eventuallyAnswers } from '../support/eventually.js';
 import { taskOrders } from '../support/harness-orders.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { signOperation, signStatus } from '../../src/harness/capability.js';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import type { CancelReason } from '../../src/harness/prompts.js';
 import { sealRequest } from '../../src/harness/metadata.js';
 import { processesOf } from '../../src/supervisor/processes.js';

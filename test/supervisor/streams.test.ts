@@ -1,7 +1,7 @@
 /** Readers that do not read, requests that come again or too late, and ends in the middle of something. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import type { CancelReason } from '../../src/harness/prompts.js';
 import { processesOf } from '../../src/supervisor/processes.js';
 import { eventuallyAnswers } from '../support/eventually.js';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { SessionOrder } from '../../src/harness/sessions.js';
-import { archiveMediaType } from '../../src/source/archive-rules.js';
+import { artifactId, artifactPath, workspaceMediaType } from '../../src/source/protocol.js';
 import { digestOfArchive } from './archive.js';
 import { taskOrders } from './harness-orders.js';
 import type { Runtime, TaskOrders } from './harness-orders.js';
@@ -47,8 +47,14 @@ export async function artifactServer(): Promise<ArtifactServer> {
       const task = taskOrders(taskUID, runtime);
       const digest = digestOfArchive(bytes);
       const hex = digest.slice('sha256:'.length);
-      objects.set(`/internal/v2/acp/artifacts/sha256/${hex}`, bytes);
-      const artifact = { artifactID: `sha256-${hex}`, digest, sizeBytes: bytes.length, mediaType: archiveMediaType, ...changed };
+      objects.set(artifactPath(digest), bytes);
+      const artifact = {
+        artifactID: artifactId(digest),
+        digest,
+        sizeBytes: bytes.length,
+        mediaType: workspaceMediaType,
+        ...changed,
+      };
       const session: SessionOrder = {
         ...task.session,
         workspace: {
@@ -76,5 +82,5 @@ export async function artifactServer(): Promise<ArtifactServer> {
 
 /** What the API says about an archive that it serves. */
 export function headOf(bytes: Buffer): Record<string, string | number> {
-  return { 'content-length': bytes.length, 'content-type': archiveMediaType, 'x-orka-artifact-digest': digestOfArchive(bytes) };
+  return { 'content-length': bytes.length, 'content-type': workspaceMediaType, 'x-orka-artifact-digest': digestOfArchive(bytes) };
 }

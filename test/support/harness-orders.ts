@@ -12,7 +12,7 @@ import type { DeltaOrder } from '../../src/harness/deltas.js';
 import type { PromptEvent } from '../../src/harness/events.js';
 import type { Fence } from '../../src/harness/fence.js';
 import { sessionFence } from '../../src/harness/fence.js';
-import { instant } from '../../src/harness/instant.js';
+import { instant } from '../../src/lib/instant.js';
 import type { Operation } from '../../src/harness/metadata.js';
 import type { McpConfiguration } from '../../src/harness/profile.js';
 import { digestOfSettlement } from '../../src/harness/prompts.js';

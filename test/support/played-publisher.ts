@@ -2,7 +2,7 @@ import type { SourceService } from '../../src/controller/publisher.js';
 import { PublisherError } from '../../src/source/errors.js';
 import type { ErrorDetail, PublisherErrorCode } from '../../src/source/errors.js';
 import type { PrepareResponse, ResolveResponse } from '../../src/source/messages.js';
-import { workspaceMediaType } from '../../src/source/protocol.js';
+import { artifactId, workspaceMediaType } from '../../src/source/protocol.js';
 
 /** One call as it arrived. */
 interface PublisherCall {
@@ -47,7 +47,7 @@ export function playedPublisher(): PlayedPublisher {
     prepare: async ({ metadata }, credential, { signal }): Promise<PrepareResponse> => {
       await heard({ what: 'prepare', operationId: metadata.operationId, credential }, signal);
       const artifact = {
-        artifactId: archive.replace(':', '-'),
+        artifactId: artifactId(archive),
         digest: archive,
         sizeBytes: 2048,
         mediaType: workspaceMediaType,

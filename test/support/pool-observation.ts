@@ -11,7 +11,7 @@ import { finalizers } from '../../src/domain/labels.js';
 import type { Digest } from '../../src/domain/digests.js';
 import { planTask } from '../../src/domain/plan.js';
 import type { Family } from '../../src/domain/plan.js';
-import { zeroInstant } from '../../src/harness/instant.js';
+import { zeroInstant } from '../../src/lib/instant.js';
 import type { Capabilities, Status } from '../../src/harness/introspection.js';
 import type { JsonObject } from '../../src/lib/json.js';
 import { canonicalJson } from '../../src/lib/canonical-json.js';

@@ -14,7 +14,7 @@ import type { SourceGit } from '../../src/publisher/source-git.js';
 import type { Digest } from '../../src/lib/sha256.js';
 import { PublisherClient } from '../../src/source/client.js';
 import type { PrepareRequest, PrepareResponse, ResolveRequest } from '../../src/source/messages.js';
-import { workspaceMediaType } from '../../src/source/protocol.js';
+import { artifactId, workspaceMediaType } from '../../src/source/protocol.js';
 import { selfSigned } from './certificates.js';
 import { limit } from './pace.js';
 
@@ -71,7 +71,7 @@ class PlayedGit implements SourceGit {
 export function prepared(content: Buffer, claimed: Partial<PrepareResponse['artifact']> = {}): PrepareResponse {
   const digest: Digest = `sha256:${createHash('sha256').update(content).digest('hex')}`;
   const artifact: PrepareResponse['artifact'] = {
-    artifactId: digest.replace(':', '-'),
+    artifactId: artifactId(digest),
     digest,
     sizeBytes: content.length,
     mediaType: workspaceMediaType,

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { createSourceGit, defaultArchiveLimits } from '../../src/publisher/git/source.js';
-import type { SourceGit, SourceGitOptions } from '../../src/publisher/git/source.js';
+import type { SourceGitOptions } from '../../src/publisher/git/source.js';
+import type { SourceGit } from '../../src/publisher/source-git.js';
 import type { PrepareRequest, ResolveRequest } from '../../src/source/messages.js';
 import { credentialOf, readToken } from './forge.js';
 import type { TestForge } from './forge.js';

@@ -2,6 +2,7 @@ import { Construct } from 'constructs';
 import { crd, kinds } from '../../api/index.js';
 import type { RuntimePoolClassSpec } from '../../api/index.js';
 import { annotationKeys, controllerRole, publisherRole } from '../../domain/labels.js';
+import { publisherPorts } from '../../domain/publisher.js';
 import { argumentsOf, settingsOf } from '../../domain/settings.js';
 import type { InstallationSettings } from '../../domain/settings.js';
 import { NetworkPolicy } from '../network-policy.js';
@@ -10,7 +11,6 @@ import { Resource } from '../resource.js';
 import { controlPort } from '../supervisor-pod.js';
 import { ControllerMetrics, probePort, scrapers } from './controller-metrics.js';
 import { dnsRule, managedBy, namespaceNamed, podSecurity } from './parts.js';
-import { operationPort } from './publisher-install.js';
 import { controllerRules } from './rbac.js';
 
 const controllerName = 'orka-workspaces-controller';
@@ -162,7 +162,7 @@ function toPublisher({ publisherNamespace, dns }: ControllerInstallProps): reado
   if (publisherNamespace === undefined) return [];
   const to = [{ namespaceSelector: namespaceNamed(publisherNamespace), podSelector: { matchLabels: publisherRole } }];
   return [
-    { to, ports: [{ protocol: 'TCP', port: operationPort }] },
+    { to, ports: [{ protocol: 'TCP', port: publisherPorts.operations }] },
     // It is found by the name of its Service.
     ...(dns ? [dnsRule(dns)] : []),
   ];

@@ -1,6 +1,7 @@
 import { Construct } from 'constructs';
 import type { RuntimePoolClassSpec } from '../../api/index.js';
 import { annotationKeys, controllerRole, publisherRole, sandboxRole } from '../../domain/labels.js';
+import { publisherPorts, publisherSecretName, publisherServiceName } from '../../domain/publisher.js';
 import { canonicalJson } from '../../lib/canonical-json.js';
 import type { Json } from '../../lib/json.js';
 import { digestOf } from '../../lib/sha256.js';
@@ -13,17 +14,8 @@ import { schemaRules } from '../rules/schema.js';
 import { addressPeers, dnsRule, managedBy, namespaceNamed, podSecurity } from './parts.js';
 
 const publisherName = 'orka-workspaces-publisher';
-/** Service of the publisher, under which controller and sandboxes reach it. */
-export const publisherServiceName = 'orka-publisher';
-/** Secret with the keys of the publisher. The controller makes it; nothing of it is rendered. */
-export const publisherSecretName = 'orka-publisher-auth';
 const configName = 'orka-publisher-config';
 const claimName = 'orka-publisher-data';
-/** TLS; only the controller may connect. */
-export const operationPort = 8443;
-/** Downloads of sandboxes. */
-export const artifactPort = 8080;
-const probePort = 8081;
 
 const configFolder = '/etc/orka/publisher';
 const keyFolder = '/var/run/secrets/orka/publisher';
@@ -99,15 +91,15 @@ export class PublisherInstall extends Construct {
         type: 'ClusterIP',
         selector: podLabels,
         ports: [
-          { name: 'operations', port: operationPort, targetPort: 'operations', protocol: 'TCP' },
-          { name: 'artifacts', port: artifactPort, targetPort: 'artifacts', protocol: 'TCP' },
+          { name: 'operations', port: publisherPorts.operations, targetPort: 'operations', protocol: 'TCP' },
+          { name: 'artifacts', port: publisherPorts.artifacts, targetPort: 'artifacts', protocol: 'TCP' },
         ],
       },
     });
     this.#policies(props, named);
     const annotations = {
       'prometheus.io/scrape': 'true',
-      'prometheus.io/port': String(probePort),
+      'prometheus.io/port': String(publisherPorts.probes),
       [annotationKeys.publisherConfig]: digestOf(canonicalJson(config)),
     };
     checked('deployment', 'apps/v1', 'Deployment', publisherName, {
@@ -144,9 +136,9 @@ export class PublisherInstall extends Construct {
     policy('deny-all', { ingress: [], egress: [] }, {});
     policy('ingress', {
       ingress: [
-        { from: controller, ports: [tcp(operationPort)] },
-        { from: sandboxes, ports: [tcp(artifactPort)] },
-        ...(scrapers.length > 0 ? [{ from: scrapers, ports: [tcp(probePort)] }] : []),
+        { from: controller, ports: [tcp(publisherPorts.operations)] },
+        { from: sandboxes, ports: [tcp(publisherPorts.artifacts)] },
+        ...(scrapers.length > 0 ? [{ from: scrapers, ports: [tcp(publisherPorts.probes)] }] : []),
       ],
     });
     policy('dns-egress', { egress: [dnsRule(network.dns)] });
@@ -217,9 +209,9 @@ function publisherPod({ image, resources, storage }: PublisherInstallProps): obj
         imagePullPolicy: 'IfNotPresent',
         args: ['publisher', `--config=${configFolder}/config.json`, `--keys=${keyFolder}`, '--data=/data', '--temp=/tmp'],
         ports: [
-          { name: 'operations', containerPort: operationPort, protocol: 'TCP' },
-          { name: 'artifacts', containerPort: artifactPort, protocol: 'TCP' },
-          { name: 'metrics', containerPort: probePort, protocol: 'TCP' },
+          { name: 'operations', containerPort: publisherPorts.operations, protocol: 'TCP' },
+          { name: 'artifacts', containerPort: publisherPorts.artifacts, protocol: 'TCP' },
+          { name: 'metrics', containerPort: publisherPorts.probes, protocol: 'TCP' },
         ],
         securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
         resources: { requests: amounts(resources.requests), limits: amounts(resources.limits) },

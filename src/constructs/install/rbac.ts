@@ -1,5 +1,5 @@
 import type { ControllerInstallProps } from './controller-install.js';
-import { publisherSecretName } from './publisher-install.js';
+import { publisherSecretName } from '../../domain/publisher.js';
 
 interface PolicyRule {
   readonly apiGroups: readonly string[];

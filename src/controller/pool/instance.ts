@@ -2,7 +2,7 @@ import { supervisorUrl } from '../../harness/address.js';
 import { createHarnessClient } from '../../harness/client.js';
 import type { HarnessClient } from '../../harness/client.js';
 import { HarnessError } from '../../harness/errors.js';
-import { instant } from '../../harness/instant.js';
+import { instant } from '../../lib/instant.js';
 import { sleep } from '../../kube/clock.js';
 import type { PoolWork } from './act.js';
 import type { AuthMaterial } from './memory.js';

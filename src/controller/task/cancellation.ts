@@ -1,4 +1,4 @@
-import { instant } from '../../harness/instant.js';
+import { instant } from '../../lib/instant.js';
 import type { Operation } from '../../harness/metadata.js';
 import type { CancelReason, Settlement } from '../../harness/prompts.js';
 import type { Attempt } from './attempt-port.js';

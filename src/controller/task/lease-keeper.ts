@@ -1,5 +1,5 @@
 import { HarnessError } from '../../harness/errors.js';
-import { instant } from '../../harness/instant.js';
+import { instant } from '../../lib/instant.js';
 import { sleep } from '../../kube/clock.js';
 import { leaseLife } from './orders.js';
 import type { Submitted } from './attempt-port.js';

@@ -8,7 +8,7 @@ import type { Thawed } from '../../domain/thaw.js';
 import type { DeltaOrder } from '../../harness/deltas.js';
 import { sessionFence } from '../../harness/fence.js';
 import type { Fence } from '../../harness/fence.js';
-import { instant } from '../../harness/instant.js';
+import { instant } from '../../lib/instant.js';
 import type { Operation } from '../../harness/metadata.js';
 import { mcpConfiguration } from '../../harness/profile.js';
 import type { McpConfiguration } from '../../harness/profile.js';

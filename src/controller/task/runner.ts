@@ -1,7 +1,7 @@
 import { executionOutcomes } from '../../api/index.js';
 import type { ActiveInstance, ProviderKind, RuntimePool, Task } from '../../api/index.js';
 import type { HarnessClient } from '../../harness/client.js';
-import { instant } from '../../harness/instant.js';
+import { instant } from '../../lib/instant.js';
 import type { Settlement } from '../../harness/prompts.js';
 import { backoffOf } from '../../kube/backoff.js';
 import { sleep } from '../../kube/clock.js';

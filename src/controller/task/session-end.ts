@@ -1,6 +1,6 @@
 import type { HarnessClient } from '../../harness/client.js';
 import { HarnessError } from '../../harness/errors.js';
-import { instant } from '../../harness/instant.js';
+import { instant } from '../../lib/instant.js';
 import type { Clock } from '../../kube/clock.js';
 import { sleep } from '../../kube/clock.js';
 import type { SessionOrders } from './orders.js';

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 
-import { archiveMediaType } from '../../source/archive-rules.js';
+import { artifactId, workspaceMediaType } from '../../source/protocol.js';
 import type { PrepareLimits, PrepareRequest, PrepareResponse } from '../../source/messages.js';
 import type { Digest } from '../../lib/sha256.js';
 import { writeArchive } from './archive.js';
@@ -130,13 +130,12 @@ function checkCurrent({ at }: GitOperation, sourceRef: string, baselineOid: stri
 
 function responseOf(archive: Archive, manifestDigest: Digest): PrepareResponse {
   const { treeOid, digest, sizeBytes, entryCount, expandedBytes, lfsPointers } = archive;
-  const artifactId = digest.replace(':', '-');
   return {
     treeOid,
     manifestDigest,
     entryCount,
     expandedBytes,
-    artifact: { artifactId, digest, sizeBytes, mediaType: archiveMediaType },
+    artifact: { artifactId: artifactId(digest), digest, sizeBytes, mediaType: workspaceMediaType },
     ...(lfsPointers === undefined ? {} : { notes: [{ code: 'lfs_pointers', ...lfsPointers }] }),
   };
 }

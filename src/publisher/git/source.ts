@@ -1,5 +1,6 @@
 import { archiveLimits } from '../../source/archive-rules.js';
 import type { PrepareRequest, PrepareResponse, Repository, ResolveRequest, ResolveResponse } from '../../source/messages.js';
+import type { SourceGit } from '../source-git.js';
 import { ArchiveCache } from './cache.js';
 import { EgressProxy } from './egress.js';
 import type { ResolveHost } from './egress.js';
@@ -10,9 +11,6 @@ import type { GitTimeouts } from './operation.js';
 import { prepareSource } from './prepare.js';
 import { resolveRef } from './resolve.js';
 import { GitRunner } from './runner.js';
-
-export type { Forge } from './forge.js';
-export { SourceError } from './source-error.js';
 
 /** Bounds of an archive. Source: repository.md §2.8. */
 export interface ArchiveLimits {
@@ -28,18 +26,6 @@ export const defaultArchiveLimits: ArchiveLimits = {
   maxExpandedBytes: archiveLimits.treeBytes,
   maxArtifactBytes: archiveLimits.artifactBytes,
 };
-
-/** The part of the publisher that runs git. */
-export interface SourceGit {
-  /** Freezes a source to a full ref and a commit. `credential`: the whole header line. */
-  resolve(request: ResolveRequest, credential: string | undefined, signal: AbortSignal): Promise<ResolveResponse>;
-  /** Writes the archive of a commit to `target`, a new file that is on disk afterwards, and returns what it is. */
-  prepare(request: PrepareRequest, credential: string | undefined, target: string, signal: AbortSignal): Promise<PrepareResponse>;
-  /** The version of git. Throws `git_unavailable` when there is none that can be used. */
-  version(): Promise<string>;
-  /** Ends what is running. */
-  close(): Promise<void>;
-}
 
 /** What happened, without names of users and words of forges. */
 export interface SourceLog {

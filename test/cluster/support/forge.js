@@ -67,7 +67,7 @@ const policy = (policyName, spec) => ({
  * @param {readonly import('../../../src/lib/json.js').JsonObject[]} peers as in a NetworkPolicy
  * @returns {readonly Manifest[]}
  */
-export const forgePolicies = (peers) => [
+const forgePolicies = (peers) => [
   policy('closed', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }),
   policy('peers', {
     podSelector: { matchLabels: podLabels },

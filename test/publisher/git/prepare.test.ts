@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 
-import type { SourceError } from '../../../src/publisher/git/source.js';
+import type { SourceError } from '../../../src/publisher/git/source-error.js';
 import { digestOf } from '../../../src/lib/sha256.js';
 import type { PrepareRequest, PrepareResponse } from '../../../src/source/messages.js';
 import { bareRepository, commitTree, credentialOf, git, testForge } from '../../support/forge.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { readdirSync } from 'node:fs';
 
-import type { SourceError } from '../../../src/publisher/git/source.js';
+import type { SourceError } from '../../../src/publisher/git/source-error.js';
 import { bareRepository, commitTree, credentialOf, git, readToken, testForge } from '../../support/forge.js';
 import type { TestForge } from '../../support/forge.js';
 import { failureOf, readCredential, resolveRequest, testSource } from '../../support/source-git.js';

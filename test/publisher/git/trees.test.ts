@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import path from 'node:path';
 
 import { escapedPath } from '../../../src/publisher/git/escape.js';
-import type { SourceError } from '../../../src/publisher/git/source.js';
+import type { SourceError } from '../../../src/publisher/git/source-error.js';
 import type { PrepareResponse } from '../../../src/source/messages.js';
 import { bareRepository, commitTree, git, testForge } from '../../support/forge.js';
 import type { TestForge, TreeEntry } from '../../support/forge.js';

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { createHarnessClient } from '../../../../src/harness/client.js';
 import type { BootstrapDelivery } from '../../../../src/harness/client.js';
 import type { PromptEvent } from '../../../../src/harness/events.js';
-import { instant } from '../../../../src/harness/instant.js';
+import { instant } from '../../../../src/lib/instant.js';
 import { isQuiescent, isStrictlyGoverned } from '../../../../src/harness/introspection.js';
 import { collect, deltaOrder, taskOrders } from '../../../support/harness-orders.js';
 import type { Runtime } from '../../../support/harness-orders.js';
