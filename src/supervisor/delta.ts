@@ -8,8 +8,7 @@ import { Refusal } from './refusal.js';
 import { move } from './session.js';
 import type { Session } from './session.js';
 import type { SessionFolder } from './session-folder.js';
-import type { SessionIdentity } from './identities.js';
-import { scanAs, WalkError } from './session-user.js';
+import { SessionUser, WalkError } from './session-user.js';
 import type { CompareAnswer, ScanAnswer } from './session-user.js';
 import { compareWorkspace } from './workspace.js';
 
@@ -25,8 +24,8 @@ const reserved = [
   '.orka-workspace-delta',
 ];
 
-/** Milliseconds: a delta is waited for half a minute. */
-const [readWithin, freezeWithin] = [20_000, 8_000];
+/** Milliseconds for all of a delta: less than its controller waits, repeats included. */
+export const readWithin = 25_000;
 
 /** Why a delta cannot be taken now, or ever; `undefined` = it can. */
 function requestProblem({ state, last, order }: Session, request: WorkspaceDeltaRequest): Refusal | undefined {
@@ -95,19 +94,25 @@ async function readFrozen(
 ) {
   if (!owner || !folder) throw new Refusal('session_poisoned', 'the session has no workspace', { status: 409 });
   const user = host.sameUser ? undefined : identity;
+  const child = new SessionUser(user);
+  // The record is a descriptor that a child gets when it starts: a comparison has its own child.
   const read = order.workspace.baseline.artifact
     ? (within: number) => compareWorkspace(folder, user, limits.maxEntries, within)
-    : (within: number) => readEmpty(folder, user, limits, within);
-  for (const deadline = Date.now() + readWithin; Date.now() < deadline;) {
-    if (!(await freeze(owner, Math.min(freezeWithin, deadline - Date.now())))) break;
-    const [frozenAt, standstill] = [instant(Date.now()), standstillOf(owner)];
-    const found = await read(deadline - Date.now()).catch((cause: unknown) => {
-      throw unreadable(cause);
-    });
-    // What was read while a process ran is read again.
-    if (standstillOf(owner) !== standstill) continue;
-    if (found.folderId !== folder.workspaceId) throw new Refusal('session_poisoned', replacedWorkspace);
-    return { found, frozenAt };
+    : (within: number) => readEmpty(folder, child, limits, within);
+  try {
+    for (const deadline = Date.now() + readWithin; Date.now() < deadline;) {
+      if (!(await freeze(owner, deadline - Date.now(), child))) break;
+      const [frozenAt, standstill] = [instant(Date.now()), standstillOf(owner, child)];
+      const found = await read(Math.max(1, deadline - Date.now())).catch((cause: unknown) => {
+        throw unreadable(cause);
+      });
+      // What was read while a process ran is read again.
+      if (standstillOf(owner, child) !== standstill) continue;
+      if (found.folderId !== folder.workspaceId) throw new Refusal('session_poisoned', replacedWorkspace);
+      return { found, frozenAt };
+    }
+  } finally {
+    await child.end();
   }
   throw new Refusal('session_poisoned', 'processes of the session cannot be stopped');
 }
@@ -120,12 +125,12 @@ function resume(session: Session): void {
 /** A workspace that began empty: whatever it holds is new. */
 async function readEmpty(
   { workspace, workspaceId }: SessionFolder,
-  user: SessionIdentity | undefined,
+  child: SessionUser,
   limits: WorkspaceDeltaRequest['limits'],
   within: number,
 ): Promise<CompareAnswer> {
   const order = { folder: workspace, excluded, reserved, maxEntries: limits.maxEntries, maxBytes: limits.maxBytes };
-  const found = await scanAs(user, order, within);
+  const found = await child.scan(order, within);
   const refusal = foundProblem(found, workspaceId, limits);
   if (refusal) throw refusal;
   const { folderId, entries, files, links } = found;

@@ -1,7 +1,7 @@
 /** The processes of a session, found in /proc: a session is a user, and whoever detaches keeps that user. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { signalUser } from './session-user.js';
+import { SessionUser } from './session-user.js';
 import type { SignalOrder } from './session-user.js';
 
 /** Whose processes: of a user of its own, or, where users are not switched, of one session of the kernel and its descendants. */
@@ -14,6 +14,8 @@ export interface ProcessMark {
   readonly started: string;
 }
 
+type Helper = Pick<SessionUser, 'pid' | 'signal'>;
+
 interface ProcessState extends ProcessMark {
   /** Of its program, as the kernel has it: at most 15 bytes. */
   readonly name: string;
@@ -24,12 +26,16 @@ interface ProcessState extends ProcessMark {
 
 const scanPause = 25;
 
-/** Processes that can still run. The dead whom nobody has waited for yet do not count; one of which only the first thread has died does. */
-export function processesOf(owner: ProcessOwner): readonly ProcessState[] {
+/**
+ * Processes that can still run. The dead whom nobody has waited for yet do not count; one of which only the first thread has died does.
+ * `helper`: the child that works as the same user is no process of its session.
+ */
+export function processesOf(owner: ProcessOwner, helper?: Helper): readonly ProcessState[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const alive = pids.map((pid) => read(Number(pid))).filter((process) => process !== undefined);
   const mine = 'uid' in owner ? alive.filter(({ uids }) => uids.includes(owner.uid)) : inSession(alive, owner.sid);
-  return mine.map((found) => ({ ...found, state: stateOfThreads(found) })).filter(({ state }) => !isDead(state));
+  const others = mine.filter(({ pid }) => pid !== helper?.pid);
+  return others.map((found) => ({ ...found, state: stateOfThreads(found) })).filter(({ state }) => !isDead(state));
 }
 
 interface ProcessEntry extends ProcessState {
@@ -153,20 +159,39 @@ function signalAll(processes: readonly ProcessState[], signal: NodeJS.Signals): 
 }
 
 /** Signals all processes of a user, so that no more of them begin but what goes on after it; where users are not switched, scans have to do. */
-async function signalAtOnce(owner: ProcessOwner, signal: SignalOrder['signal'], deadline: number): Promise<boolean> {
+async function signalAtOnce(
+  owner: ProcessOwner,
+  signal: SignalOrder['signal'],
+  deadline: number,
+  helper: Helper,
+): Promise<boolean> {
   // Half of what is left: on a busy machine one long try succeeds where many short ones end too early, and another try stays possible.
-  return !('uid' in owner) || signalUser(owner.uid, signal, (deadline - Date.now()) / 2);
+  return !('uid' in owner) || helper.signal(signal, Math.max(1, (deadline - Date.now()) / 2));
+}
+
+/** For one use. */
+async function withHelper<T>(owner: ProcessOwner, work: (helper: Helper) => Promise<T>): Promise<T> {
+  const user = new SessionUser('uid' in owner ? { uid: owner.uid, gid: owner.uid } : undefined);
+  try {
+    return await work(user);
+  } finally {
+    await user.end();
+  }
 }
 
 /**
  * Ends every process of an owner; `true` = proven by two scans that found none, after a signal that no process can have escaped by a fork.
  * @default within: 10 s
  */
-export async function killAll(owner: ProcessOwner, within = 10_000): Promise<boolean> {
+export function killAll(owner: ProcessOwner, within = 10_000): Promise<boolean> {
+  return withHelper(owner, (helper) => killBy(helper, owner, within));
+}
+
+async function killBy(helper: Helper, owner: ProcessOwner, within: number): Promise<boolean> {
   const deadline = Date.now() + within;
   for (let [empty, sent] = [0, false]; Date.now() < deadline;) {
-    sent ||= await signalAtOnce(owner, 'SIGKILL', deadline);
-    const found = processesOf(owner);
+    sent ||= await signalAtOnce(owner, 'SIGKILL', deadline, helper);
+    const found = processesOf(owner, helper);
     if (found.length === 0 && sent) {
       if (++empty === 2) return true;
     } else {
@@ -185,20 +210,30 @@ export async function terminate(owner: ProcessOwner, grace: number): Promise<voi
   for (const deadline = Date.now() + grace; Date.now() < deadline && processesOf(owner).length > 0;) await sleep(scanPause);
 }
 
+/** Milliseconds, and looks in them. On a quiet machine there are more looks in that time; on a busy one they take longer. */
+const [patience, fairLooks] = [8_000, 160];
+
 /**
  * Stops every process of an owner; `true` = two scans saw the same ones, all stopped, after a signal that none can have escaped by a fork. A
  * parent in vfork cannot stop before its child has executed a program, and a stopped child never does: that child runs until then.
- * @default within: 8 s
+ *
+ * Gives up after {@link patience}, or, on a machine too busy for {@link fairLooks} in that time, after them; in any case after `within`
+ * milliseconds. `helper`: @default one for this use
  */
-export async function freeze(owner: ProcessOwner, within = 8_000): Promise<boolean> {
-  const deadline = Date.now() + within;
+export function freeze(owner: ProcessOwner, within: number, helper?: Helper): Promise<boolean> {
+  return helper ? freezeBy(helper, owner, within) : withHelper(owner, (own) => freezeBy(own, owner, within));
+}
+
+async function freezeBy(helper: Helper, owner: ProcessOwner, within: number): Promise<boolean> {
+  const [began, deadline] = [Date.now(), Date.now() + within];
   let sent = false;
-  for (let last: string | undefined; Date.now() < deadline;) {
-    const found = processesOf(owner);
+  let looks = 0;
+  for (let last: string | undefined; Date.now() < deadline && (looks < fairLooks || Date.now() < began + patience); looks++) {
+    const found = processesOf(owner, helper);
     const running = found.filter((one) => !isStopped(one));
     const seen = found.map(({ pid }) => pid).join();
     if (running.length > 0) sent = false;
-    else if (!sent) sent = await signalAtOnce(owner, 'SIGSTOP', deadline);
+    else if (!sent) sent = await signalAtOnce(owner, 'SIGSTOP', deadline, helper);
     else if (seen === last) return true;
     last = running.length === 0 ? seen : undefined;
     const waiting = new Set(running.filter(({ state }) => state === 'D').map(({ pid }) => pid));
@@ -219,8 +254,8 @@ export async function freeze(owner: ProcessOwner, within = 8_000): Promise<boole
  * A text that changes when a thread of an owner begins, may run or has run, even if it is stopped again: a timer or a descriptor may send
  * SIGCONT to its own process.
  */
-export function standstillOf(owner: ProcessOwner): string {
-  const threads = processesOf(owner).flatMap(({ pid }) => threadsOf(pid).map((thread) => `${pid}/task/${thread}`));
+export function standstillOf(owner: ProcessOwner, helper?: Helper): string {
+  const threads = processesOf(owner, helper).flatMap(({ pid }) => threadsOf(pid).map((thread) => `${pid}/task/${thread}`));
   return threads.map((thread) => `${thread} ${afterName(procFile(thread, 'stat'))[0] ?? 'X'} ${switchesOf(thread)}`).join('\n');
 }
 

@@ -6,6 +6,8 @@ import { flag, integer, list, optional, record, text } from '../lib/decode.js';
 import type { Decoder } from '../lib/decode.js';
 import { decodeText } from '../lib/decode.js';
 import { CodedError } from '../lib/errors.js';
+import { deferred } from './deferred.js';
+import type { Deferred } from './deferred.js';
 import type { SessionIdentity } from './identities.js';
 
 /**
@@ -150,8 +152,8 @@ const problem = text({ max: 1024 });
 const failure = record({ failed: optional(text({ max: 64 })), refused: optional(problem), exceeded: optional(problem) });
 
 /** Counts what a folder of a session holds. Throws {@link WalkError}. `identity` undefined: users are not switched. */
-export async function scanAs(identity: SessionIdentity | undefined, order: ScanOrder, within = scanWithin): Promise<ScanAnswer> {
-  return decodeAnswer(scanAnswer, await run(identity, order, within));
+export function scanAs(identity: SessionIdentity | undefined, order: ScanOrder, within = scanWithin): Promise<ScanAnswer> {
+  return asUser(identity, (user) => user.scan(order, within));
 }
 
 /** Writes what a folder of a session holds to an open file. Throws {@link WalkError}. */
@@ -200,26 +202,72 @@ export async function extractAs(
 }
 
 /** Removes files of a session, whose processes must be gone. Throws {@link WalkError}. */
-export async function removeAs(
+export function removeAs(
   identity: SessionIdentity | undefined,
   order: RemoveOrder,
   within = removeWithin,
 ): Promise<RemoveAnswer> {
-  return decodeAnswer(removeAnswer, await run(identity, order, within));
+  return asUser(identity, (user) => user.remove(order, within));
+}
+
+async function asUser<T>(identity: SessionIdentity | undefined, work: (user: SessionUser) => Promise<T>): Promise<T> {
+  const user = new SessionUser(identity);
+  try {
+    return await work(user);
+  } finally {
+    await user.end();
+  }
 }
 
 /**
- * Sends a signal to all processes of a user at once. Scans of /proc alone miss what forks and ends faster than they read. `true` = it was sent;
- * a session may end or stop the child that sends it.
- *
- * @param within milliseconds
+ * Works as the user of a session, with one child for all orders: on a busy machine it is the start of a child that takes long. A session may
+ * end or stop the child; the next order begins another one.
  */
-export async function signalUser(uid: number, signal: SignalOrder['signal'], within: number): Promise<boolean> {
-  try {
-    decodeAnswer(signalAnswer, await run({ uid, gid: uid }, { signal }, within));
-    return true;
-  } catch {
-    return false;
+export class SessionUser {
+  readonly #identity: SessionIdentity | undefined;
+  #child: UserChild | undefined;
+
+  /** @param identity undefined: users are not switched */
+  constructor(identity: SessionIdentity | undefined) {
+    this.#identity = identity;
+  }
+
+  /** Of the child, while it runs: it is no process of the session. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** See {@link scanAs}. */
+  async scan(order: ScanOrder, within: number): Promise<ScanAnswer> {
+    return decodeAnswer(scanAnswer, await this.#ask(order, within));
+  }
+
+  /** See {@link removeAs}. */
+  async remove(order: RemoveOrder, within: number): Promise<RemoveAnswer> {
+    return decodeAnswer(removeAnswer, await this.#ask(order, within));
+  }
+
+  /**
+   * Sends a signal to all other processes of the user at once. Scans of /proc alone miss what forks and ends faster than they read. `true` = it
+   * was sent.
+   */
+  async signal(signal: SignalOrder['signal'], within: number): Promise<boolean> {
+    try {
+      decodeAnswer(signalAnswer, await this.#ask({ signal }, within));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Resolves when the child is gone. May be called often. */
+  async end(): Promise<void> {
+    await this.#child?.end();
+  }
+
+  #ask(order: ScanOrder | RemoveOrder | SignalOrder, within: number): Promise<string> {
+    if (this.#child?.pid === undefined) this.#child = new UserChild();
+    return this.#child.ask(JSON.stringify({ identity: this.#identity, order }), within);
   }
 }
 
@@ -242,14 +290,80 @@ function spawnChild(args: readonly string[], file?: number): Child {
   }) as Child;
 }
 
+/** One process of {@link program}: a line of answer for each line of order. */
+class UserChild {
+  readonly #child = spawnChild([program]);
+  readonly #closed: Promise<void>;
+  #failed = false;
+  #answer = '';
+  #waiting: Deferred<string> | undefined;
+
+  constructor() {
+    this.#closed = new Promise((resolve) => {
+      this.#child.on('error', ({ message }) => {
+        this.#fail('ended', `the child did not start: ${message}`);
+        resolve();
+      });
+      this.#child.on('close', (code, signal) => {
+        this.#fail('ended', `the child ended with ${signal ?? `exit code ${code ?? 'unknown'}`} and did not answer`);
+        resolve();
+      });
+    });
+    this.#child.stdin.on('error', () => undefined);
+    this.#child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      this.#read(part);
+    });
+  }
+
+  /** Undefined once it is over, and then its number may be that of another process. */
+  get pid(): number | undefined {
+    const over = this.#failed || this.#child.exitCode !== null || this.#child.signalCode !== null;
+    return over ? undefined : this.#child.pid;
+  }
+
+  async ask(line: string, within: number): Promise<string> {
+    const waiting = deferred<string>();
+    this.#waiting = waiting;
+    const timer = setTimeout(() => {
+      this.#fail('time', `it was not read within ${within} ms`);
+    }, within);
+    this.#child.stdin.write(`${line}\n`);
+    try {
+      return await waiting.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Resolves when the child is gone, or at once for one that failed: nothing may ever end it. */
+  async end(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    if (!this.#failed) await this.#closed;
+  }
+
+  #read(part: string): void {
+    this.#answer += part;
+    if (this.#answer.length > longestAnswer) this.#fail('output', `the answer has more than ${longestAnswer} bytes`);
+    if (!this.#answer.endsWith('\n')) return;
+    this.#waiting?.resolve(this.#answer);
+    this.#answer = '';
+  }
+
+  #fail(code: 'time' | 'output' | 'ended', says: string): void {
+    this.#failed = true;
+    this.#child.kill('SIGKILL');
+    this.#waiting?.reject(new WalkError(code, { at: 'folder of a session', says }));
+  }
+}
+
 function run(
   identity: SessionIdentity | undefined,
-  order: ScanOrder | RemoveOrder | SignalOrder | CaptureOrder | CompareOrder,
+  order: CaptureOrder | CompareOrder,
   within: number,
-  file?: number,
+  file: number,
 ): Promise<string> {
   const child = spawnChild([program], file);
-  child.stdin.end(JSON.stringify({ identity, order }));
+  child.stdin.end(`${JSON.stringify({ identity, order })}\n`);
   return answerOf(child, within);
 }
 

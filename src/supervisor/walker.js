@@ -1,6 +1,6 @@
-// The program that a supervisor runs for work on what a session owns, see session-user.ts: one order on stdin, one answer on stdout.
+// The program that a supervisor runs for work on what a session owns, see session-user.ts: orders on stdin, a line each, and an answer on stdout for each.
 
-import { readFileSync } from 'node:fs';
+import { closeSync, readSync, writeSync } from 'node:fs';
 import { becomeUser } from './become-user.js';
 import { capture, compare, TreeError } from './tree.js';
 import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
@@ -23,19 +23,23 @@ function scan({ folder, excluded, reserved, maxEntries, maxBytes }) {
   const [unseen, refused] = [new Set(excluded), new Set(reserved)];
   const found = { entries: 0, files: 0, links: 0, bytes: 0, reserved: false };
   const root = openFolder(folder);
-  const stopped = walk(root, ({ name, kind, bytes }) => {
-    const text = name.toString('latin1');
-    if (unseen.has(text)) return 'pass';
-    found.reserved ||= refused.has(text);
-    found.entries++;
-    if (kind === 'file') {
-      found.files++;
-      found.bytes = Math.min(found.bytes + bytes, Number.MAX_SAFE_INTEGER);
-    }
-    if (kind === 'link') found.links++;
-    return found.entries > maxEntries || found.bytes > maxBytes ? 'stop' : 'enter';
-  });
-  return { ...found, folderId: root.id, exceeded: stopped !== undefined };
+  try {
+    const stopped = walk(root, ({ name, kind, bytes }) => {
+      const text = name.toString('latin1');
+      if (unseen.has(text)) return 'pass';
+      found.reserved ||= refused.has(text);
+      found.entries++;
+      if (kind === 'file') {
+        found.files++;
+        found.bytes = Math.min(found.bytes + bytes, Number.MAX_SAFE_INTEGER);
+      }
+      if (kind === 'link') found.links++;
+      return found.entries > maxEntries || found.bytes > maxBytes ? 'stop' : 'enter';
+    });
+    return { ...found, folderId: root.id, exceeded: stopped !== undefined };
+  } finally {
+    closeSync(root.fd);
+  }
 }
 
 /** @param {RemoveOrder} order @returns {RemoveAnswer} */
@@ -43,7 +47,9 @@ function remove({ folders, shared }) {
   let left = 0;
   let code = '';
   for (const path of folders) {
-    const found = emptyFolder(openFolder(path));
+    const root = openFolder(path);
+    const found = emptyFolder(root);
+    closeSync(root.fd);
     left += found.left;
     code ||= found.code;
   }
@@ -78,12 +84,12 @@ function signalOthers({ signal }, identity) {
 /** Descriptor of the record of a workspace. The supervisor opened it: the session's user may not. */
 const record = 3;
 
-/** @returns {ScanAnswer | RemoveAnswer | SignalAnswer | CaptureAnswer | CompareAnswer | { readonly failed: string } | TreeProblem} */
-function answer() {
+/** @param {string} line @returns {ScanAnswer | RemoveAnswer | SignalAnswer | CaptureAnswer | CompareAnswer | { readonly failed: string } | TreeProblem} */
+function answer(line) {
   /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder | SignalOrder | CaptureOrder | CompareOrder }} */
-  const { identity, order } = JSON.parse(readFileSync(0, 'utf8'));
+  const { identity, order } = JSON.parse(line);
   try {
-    if (identity) becomeUser(identity);
+    if (identity && process.getuid?.() !== identity.uid) becomeUser(identity);
     if ('signal' in order) return signalOthers(order, identity);
     if ('mostPaths' in order) return compare(order, record);
     if ('capture' in order) return capture(order, record);
@@ -95,4 +101,15 @@ function answer() {
   }
 }
 
-process.stdout.write(JSON.stringify(answer()));
+/** Lines of stdin, until it ends. @returns {Generator<string, undefined>} */
+function* orders() {
+  const part = Buffer.alloc(64 * 1024);
+  let rest = '';
+  for (let size = readSync(0, part); size > 0; size = readSync(0, part)) {
+    const lines = (rest + part.toString('latin1', 0, size)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) yield Buffer.from(line, 'latin1').toString();
+  }
+}
+
+for (const line of orders()) writeSync(1, `${JSON.stringify(answer(line))}\n`);

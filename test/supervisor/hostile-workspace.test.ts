@@ -1,5 +1,5 @@
 /** Sessions that attack through the file system: the supervisor never follows, never blocks, and never exceeds its bounds. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import {
@@ -27,11 +27,12 @@ import type { WorkspaceDelta } from '../../src/harness/deltas.js';
 import { sha256Hex } from '../../src/lib/sha256.js';
 import { freeze, killAll, processesOf, standstillOf, thaw } from '../../src/supervisor/processes.js';
 import { createSessionFolder, giveAway, protectSharedFolders, removeSessionFolder } from '../../src/supervisor/session-folder.js';
-import { removeAs, scanAs } from '../../src/supervisor/session-user.js';
+import { removeAs, scanAs, SessionUser } from '../../src/supervisor/session-user.js';
 import { eventually, eventuallyAnswers } from '../support/eventually.js';
 import { deltaOrder, runPrompt, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
 import { codexAgent, scriptedModules, startRealSupervisor } from '../support/real-supervisor.js';
+import { limit } from '../support/pace.js';
 import { finish, gone, refusal, textOf } from '../support/supervisor-calls.js';
 import { freshUsers, scriptedSupervisor, switchesUsers } from '../support/supervisor.js';
 import type { ScriptedSupervisor } from '../support/supervisor.js';
@@ -488,16 +489,52 @@ int main(void) {
     const child = spawn('sleep', ['1000'], { uid, gid: uid, cwd: '/', stdio: 'ignore' });
     try {
       await eventually(() => processesOf({ uid }).length === 1);
-      expect(await freeze({ uid })).toBe(true);
+      expect(await freeze({ uid }, 20_000)).toBe(true);
       const standstill = standstillOf({ uid });
       expect(standstillOf({ uid })).toBe(standstill);
       child.kill('SIGCONT');
       await eventually(() => standstillOf({ uid }) !== standstill);
-      expect(await freeze({ uid })).toBe(true);
+      expect(await freeze({ uid }, 20_000)).toBe(true);
       expect(standstillOf({ uid })).not.toBe(standstill);
     } finally {
       child.kill('SIGKILL');
     }
+  });
+
+  test('is stopped also when a busy machine takes long for the signal, and is not when no signal comes through in time', async () => {
+    const uid = freshUsers();
+    const child = spawn('sleep', ['1000'], { uid, gid: uid, cwd: '/', stdio: 'ignore' });
+    const realNow = Date.now;
+    let passed = 0;
+    const now = jest.spyOn(Date, 'now').mockImplementation(() => realNow() + passed);
+    /** Sends the signal, or fails to, as if that took so long. */
+    const taking = (milliseconds: number, sent: boolean) => ({
+      pid: undefined,
+      signal: () => {
+        passed += milliseconds;
+        return Promise.resolve(sent);
+      },
+    });
+    try {
+      await eventually(() => processesOf({ uid }).length === 1);
+      expect(await freeze({ uid }, 25_000, taking(12_000, true))).toBe(true);
+      expect(await freeze({ uid }, 25_000, taking(12_000, false))).toBe(false);
+    } finally {
+      now.mockRestore();
+      child.kill('SIGKILL');
+    }
+  });
+
+  test('is validated once for a request that is repeated meanwhile', async () => {
+    const task = await it.session('repeated');
+    const end = (await it.run(task, 'say done')).at(-1)!;
+    const operation = task.operation('workspace-delta', it.fence, { prompt: true });
+    const asked = deltaOrder(task, end, { maxBytes: 1_000_000, maxEntries: 1000 });
+    const [first, second] = await Promise.all(
+      [1, 2].map(() => it.client.workspaceDelta(operation, task.runtimeSessionID, asked)),
+    );
+    expect([first, second].map((answer) => answer?.classification.class).sort()).toEqual(['duplicate', 'fresh']);
+    expect(second?.delta).toEqual(first?.delta);
   });
 
   /** The last thing that the program does before it waits. */
@@ -541,7 +578,7 @@ int main(void) {
 
   withCompiler('and forks faster than /proc can be read is stopped before that is said', async () => {
     const { uid, over } = startChain();
-    expect(await freeze({ uid })).toBe(true);
+    expect(await freeze({ uid }, 20_000)).toBe(true);
     expect(new Set(processesOf({ uid }).map(({ state }) => state))).toEqual(new Set(['T']));
     expect(over()).toBe(false);
     expect(await killAll({ uid })).toBe(true);
@@ -564,7 +601,7 @@ int main(void) {
     const runs = () => processesOf({ uid }).length > 0 && threads().includes('R');
     try {
       await eventually(runs);
-      expect(await freeze({ uid })).toBe(true);
+      expect(await freeze({ uid }, 20_000)).toBe(true);
       expect(new Set(threads())).toEqual(new Set(['T']));
       thaw({ uid });
       await eventually(runs);
@@ -651,6 +688,29 @@ suite('work as the user of a session', () => {
     await eventually(() => processesOf(identity).length === 0);
   });
 
+  test('is done by one child for all orders, and by another one after the session stopped or ended it', async () => {
+    const user = new SessionUser(identity);
+    const scan = async () => (await user.scan({ ...order, folder: path.join(folder, 'kept') }, limit(15_000))).entries;
+    made('kept');
+    try {
+      expect(await user.signal('SIGSTOP', limit(15_000))).toBe(true);
+      const first = user.pid ?? 0;
+      expect([await scan(), user.pid]).toEqual([1, first]);
+      expect(processesOf(identity).map(({ pid }) => pid)).toEqual([first]);
+      expect(processesOf(identity, user)).toEqual([]);
+      process.kill(first, 'SIGSTOP');
+      expect([await user.signal('SIGSTOP', 100), user.pid]).toEqual([false, undefined]);
+      expect(await scan()).toBe(1);
+      expect(user.pid).not.toBe(first);
+      process.kill(user.pid ?? 0, 'SIGKILL');
+      await eventually(() => user.pid === undefined);
+      expect(await scan()).toBe(1);
+    } finally {
+      await user.end();
+    }
+    await eventually(() => processesOf(identity).length === 0);
+  });
+
   test('reads no folder through a link, and enters no folder of another user', async () => {
     const at = made('links');
     symlinkSync(at, path.join(folder, 'link'));
@@ -681,7 +741,7 @@ suite('work as the user of a session', () => {
     try {
       watcher.on('message', (message) => seen.add(message));
       await eventually(() => seen.has('ready'));
-      const found = await scanAs(identity, { ...order, folder: at, maxEntries: 100_000 });
+      const found = await scanAs(identity, { ...order, folder: at, maxEntries: 100_000 }, limit(15_000));
       expect(found.entries).toBe(20_001);
       await eventually(() => seen.size > 1);
       expect([...seen]).toEqual(['ready', 'mem EACCES,fd/1 EACCES,environ EACCES,cwd EACCES']);

@@ -22,8 +22,9 @@ import { causeOf } from './cause.js';
 
 /** Bytes. */
 export const longestResult = 1_000_000;
-const deltaWait = 10_000;
-const deltaTries = 3;
+/** Milliseconds for each try: together more than a supervisor may take. A repeat waits for the same answer. */
+export const deltaWait = 10_000;
+export const deltaTries = 3;
 const deltaBackoff = { base: 500, cap: 2_000 };
 const storeBackoff = { base: 1_000, cap: 30_000 };
 
