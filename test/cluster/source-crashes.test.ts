@@ -72,15 +72,20 @@ const controllerKilled = {
   release: [well, well],
 } as const satisfies Readonly<Record<StepName, readonly [before: Ends, after: Ends]>>;
 
+/** The prompt may have left over a connection of which nobody knew yet that it is dead. */
+const leaving = [...unsent, ...unknown];
+/** The supervisor may have ended before its answer was heard, and afterwards. */
+const heard = [...unknown, ...looked];
+
 /** The same for its supervisor, from where there is one. */
 const supervisorKilled = {
   reserve: [unsent, unsent],
   'write-session-starting': [unsent, unsent],
-  'create-session': [unsent, unsent],
-  'write-submitting': [unsent, unsent],
-  'start-prompt': [[...unsent, ...unknown], unknown],
-  'write-running': [unknown, unknown],
-  'store-result': [[...unknown, ...unread, ...looked], looked],
+  'create-session': [unsent, leaving],
+  'write-submitting': [leaving, leaving],
+  'start-prompt': [leaving, heard],
+  'write-running': [heard, heard],
+  'store-result': [heard, looked],
   'write-settling': [looked, looked],
   'workspace-delta': [looked, well],
   'write-outcome': [well, well],
