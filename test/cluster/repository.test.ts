@@ -32,6 +32,7 @@ import {
   wrongCaHost,
 } from './support/repositories.js';
 import type { SourceTask } from './support/repositories.js';
+import { searchPod } from './support/searched.js';
 
 const { namespace = '' } = example.task.metadata;
 const secrets = {
@@ -453,6 +454,37 @@ describe('a sandbox', () => {
   });
 });
 
+describe('the publisher', () => {
+  const places: readonly {
+    readonly what: string;
+    readonly host: () => string;
+    readonly port: number;
+    readonly outcome: string;
+  }[] = [
+    { what: 'the forge on a listed port', host: () => forgePlace.host, port: 443, outcome: 'open' },
+    { what: 'the forge on another listed port', host: () => forgePlace.host, port: 8443, outcome: 'open' },
+    { what: 'the forge on a port that is not listed', host: () => forgePlace.host, port: 9443, outcome: 'closed' },
+    { what: 'the API server, by its Service', host: () => '10.96.0.1', port: 443, outcome: 'closed' },
+    {
+      what: 'the provider proxy',
+      host: () => new URL(product.poolClass.providerProxy.url).hostname,
+      port: 1337,
+      outcome: 'closed',
+    },
+  ];
+
+  test.each(places)('finds $what $outcome', async ({ host, port, outcome }) => {
+    const script = `const s=require('net').connect(${port},'${host()}');const end=(t)=>{console.log(t);process.exit()};s.on('connect',()=>end('open'));s.on('error',()=>end('closed'));setTimeout(()=>end('closed'),4000)`;
+    const exec = ['exec', '-n', publisherNamespace, await publisherPod(), '--', '/usr/local/bin/node', '-e', script];
+    expect((await kubectl(exec)).trim()).toBe(outcome);
+  });
+});
+
+const publisherPod = (): Promise<string> => {
+  const label = 'orka.ai/network-role=workspace-publisher';
+  return kubectl(['get', 'pods', '-n', publisherNamespace, '-l', label, '-o', 'jsonpath={.items[0].metadata.name}']);
+};
+
 describe('a forge that does not answer as it should', () => {
   const running = async (name: string, holds: (task: Task) => boolean, seconds = 60): Promise<Task> =>
     eventually(
@@ -499,6 +531,8 @@ describe('a forge that does not answer as it should', () => {
     const before = (await forge.requests()).length;
     await applyTasks([sourceTask(name, { secret: secrets.rotated })]);
     await eventually('a request that hangs', async () => ((await forge.requests()).length > before ? true : undefined), 60);
+    const processes = { namespace: publisherNamespace, pod: await publisherPod(), folders: [] };
+    expect(await searchPod(processes, new Map([['read token', forge.tokens.read]]))).toMatchObject({ found: [] });
     await applyObjects(kubectl, [tokenSecret(secrets.rotated, { token: 'another-token-of-the-same-secret' })]);
     await forge.set({ mode: 'ok' });
     const task = await taskOver(kubectl, { name, namespace }, 240);
