@@ -28,7 +28,8 @@ const reserved = [
 export const readWithin = 25_000;
 
 /** Why a delta cannot be taken now, or ever; `undefined` = it can. */
-function requestProblem({ state, last, order }: Session, request: WorkspaceDeltaRequest): Refusal | undefined {
+function requestProblem(session: Session, request: WorkspaceDeltaRequest): Refusal | undefined {
+  const { last, order } = session;
   if (last?.promptID !== request.metadata.promptID || last?.digest !== request.promptSettlementDigest)
     return new Refusal(
       'digest_conflict',
@@ -37,9 +38,14 @@ function requestProblem({ state, last, order }: Session, request: WorkspaceDelta
     );
   if (request.intent !== order.workspace.intent || !equalJson(request.verifiedBaseline, order.workspace.baseline))
     return new Refusal('digest_conflict', 'the intent or the baseline is not that of the session', { status: 409 });
-  return state === 'validating'
-    ? undefined
-    : new Refusal('session_poisoned', `the session is ${state} and awaits no delta`, { status: 409 });
+  if (session.state !== 'validating') return notAwaited(session);
+  return session.reading
+    ? new Refusal('already_accepted', 'another request has the workspace read', { status: 409, retryable: true })
+    : undefined;
+}
+
+function notAwaited({ state }: Session): Refusal {
+  return new Refusal('session_poisoned', `the session is ${state} and awaits no delta`, { status: 409 });
 }
 
 /**
@@ -54,10 +60,9 @@ export async function takeDelta(
   const problem = requestProblem(session, request);
   if (problem) throw problem;
   try {
-    const { found, frozenAt } = await readFrozen(session, request.limits, host);
+    const { found, frozenAt } = await readUntilStopped(session, request.limits, host);
     const { relativeRoot } = session.order.workspace;
-    if (session.state !== 'validating')
-      throw new Refusal('session_poisoned', `the session is ${session.state} and awaits no delta`, { status: 409 });
+    if (session.state !== 'validating') throw notAwaited(session);
     const unchanged = found.entries + found.deleted === 0;
     if (unchanged) resume(session);
     else poison(session);
@@ -86,18 +91,34 @@ export async function takeDelta(
   }
 }
 
+/** The end of the session stops it. */
+async function readUntilStopped(session: Session, limits: WorkspaceDeltaRequest['limits'], host: { readonly sameUser: boolean }) {
+  const stop = new AbortController();
+  const done = readFrozen(session, limits, host, stop.signal);
+  session.reading = { stop: () => stop.abort(), done: done.catch(() => undefined) };
+  try {
+    return await done;
+  } catch (cause) {
+    throw stop.signal.aborted ? notAwaited(session) : cause;
+  } finally {
+    delete session.reading;
+  }
+}
+
 /** Stops the processes of a session, reads its workspace, and lets them go on if nothing was changed. Throws {@link Refusal}. */
 async function readFrozen(
   { owner, folder, identity, order }: Session,
   limits: WorkspaceDeltaRequest['limits'],
   host: { readonly sameUser: boolean },
+  stop: AbortSignal,
 ) {
   if (!owner || !folder) throw new Refusal('session_poisoned', 'the session has no workspace', { status: 409 });
   const user = host.sameUser ? undefined : identity;
   const child = new SessionUser(user);
+  stop.addEventListener('abort', () => void child.end());
   // The record is a descriptor that a child gets when it starts: a comparison has its own child.
   const read = order.workspace.baseline.artifact
-    ? (within: number) => compareWorkspace(folder, user, limits.maxEntries, within)
+    ? (within: number) => compareWorkspace(folder, user, limits.maxEntries, within, stop)
     : (within: number) => readEmpty(folder, child, limits, within);
   try {
     for (const deadline = Date.now() + readWithin; Date.now() < deadline;) {

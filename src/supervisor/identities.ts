@@ -4,7 +4,7 @@ import { CodedError } from '../lib/errors.js';
 import { isObject } from '../lib/json.js';
 import type { Json } from '../lib/json.js';
 import type { IdentityRange } from './config.js';
-import { startTime } from './processes.js';
+import { startTime } from './proc.js';
 
 /** The folder of sessions is not one that this process may go on from. */
 class IdentityError extends CodedError<'folder' | 'locked' | 'state' | 'exhausted'> {}

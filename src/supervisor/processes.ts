@@ -1,20 +1,15 @@
 /** The processes of a session, found in /proc: a session is a user, and whoever detaches keeps that user. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterName, procFile, startTime } from './proc.js';
+import type { ProcessMark } from './proc.js';
 import { SessionUser } from './session-user.js';
 import type { SignalOrder } from './session-user.js';
 
 /** Whose processes: of a user of its own, or, where users are not switched, of one session of the kernel and its descendants. */
 export type ProcessOwner = { readonly uid: number } | { readonly sid: number };
 
-/** One process for good: a pid comes again, with another start. */
-export interface ProcessMark {
-  readonly pid: number;
-  /** When it began, in ticks since the kernel did. */
-  readonly started: string;
-}
-
-type Helper = Pick<SessionUser, 'pid' | 'signal'>;
+type Helper = Pick<SessionUser, 'mark' | 'isEnded' | 'signal'>;
 
 interface ProcessState extends ProcessMark {
   /** Of its program, as the kernel has it: at most 15 bytes. */
@@ -34,7 +29,9 @@ export function processesOf(owner: ProcessOwner, helper?: Helper): readonly Proc
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const alive = pids.map((pid) => read(Number(pid))).filter((process) => process !== undefined);
   const mine = 'uid' in owner ? alive.filter(({ uids }) => uids.includes(owner.uid)) : inSession(alive, owner.sid);
-  const others = mine.filter(({ pid }) => pid !== helper?.pid);
+  const mark = helper?.mark;
+  // By pid and start: the session may end the child, and take its pid.
+  const others = mine.filter(({ pid, started }) => pid !== mark?.pid || started !== mark.started);
   return others.map((found) => ({ ...found, state: stateOfThreads(found) })).filter(({ state }) => !isDead(state));
 }
 
@@ -99,28 +96,6 @@ function threadsOf(pid: number): readonly string[] {
     return readdirSync(`/proc/${pid}/task`);
   } catch {
     return [];
-  }
-}
-
-/** When a process began, in ticks since the kernel did; `undefined` if there is none. */
-export function startTime(pid: number): string | undefined {
-  return afterName(procFile(pid, 'stat'))[19];
-}
-
-/** Fields of a stat file from the state on: the name before may hold spaces and parentheses. */
-function afterName(stat: string): readonly string[] {
-  return stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .trim()
-    .split(' ')
-    .filter((field) => field !== '');
-}
-
-function procFile(pid: number | string, name: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
-  } catch {
-    return '';
   }
 }
 
@@ -218,7 +193,7 @@ const [patience, fairLooks] = [8_000, 160];
  * parent in vfork cannot stop before its child has executed a program, and a stopped child never does: that child runs until then.
  *
  * Gives up after {@link patience}, or, on a machine too busy for {@link fairLooks} in that time, after them; in any case after `within`
- * milliseconds. `helper`: @default one for this use
+ * milliseconds, and when `helper` is ended. `helper`: @default one for this use
  */
 export function freeze(owner: ProcessOwner, within: number, helper?: Helper): Promise<boolean> {
   return helper ? freezeBy(helper, owner, within) : withHelper(owner, (own) => freezeBy(own, owner, within));
@@ -228,7 +203,8 @@ async function freezeBy(helper: Helper, owner: ProcessOwner, within: number): Pr
   const [began, deadline] = [Date.now(), Date.now() + within];
   let sent = false;
   let looks = 0;
-  for (let last: string | undefined; Date.now() < deadline && (looks < fairLooks || Date.now() < began + patience); looks++) {
+  const mayLook = () => !helper.isEnded && Date.now() < deadline && (looks < fairLooks || Date.now() < began + patience);
+  for (let last: string | undefined; mayLook(); looks++) {
     const found = processesOf(owner, helper);
     const running = found.filter((one) => !isStopped(one));
     const seen = found.map(({ pid }) => pid).join();

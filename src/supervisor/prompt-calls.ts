@@ -13,9 +13,10 @@ import { protocol } from '../harness/protocol.js';
 import { fresh } from '../harness/replay.js';
 import { samePolicy } from './instance.js';
 import type { Instance } from './instance.js';
-import { killAll, processesOf } from './processes.js';
+import { processesOf } from './processes.js';
 import { poison, startPrompt } from './prompt.js';
 import { busy, Refusal, refusalOf } from './refusal.js';
+import { endProcesses } from './session.js';
 import type { Session } from './session.js';
 
 /** Answers with a stream of events. Throws {@link Refusal} before the first of them. */
@@ -127,7 +128,7 @@ export async function cancelPrompt(instance: Instance, id: string, request: Canc
 async function giveUpValidation(instance: Instance, session: Session): Promise<void> {
   if (session.state !== 'validating') return;
   poison(session);
-  const ended = session.owner === undefined || (await killAll(session.owner));
+  const ended = await endProcesses(session);
   if (!ended) instance.poisonInstance('processes of a session could not be ended');
   instance.settle(session);
   if (!ended) throw new Refusal('outcome_unknown', 'processes of the session cannot be ended');

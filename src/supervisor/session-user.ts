@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { flag, integer, list, optional, record, text } from '../lib/decode.js';
 import type { Decoder } from '../lib/decode.js';
 import { decodeText } from '../lib/decode.js';
@@ -9,6 +10,8 @@ import { CodedError } from '../lib/errors.js';
 import { deferred } from './deferred.js';
 import type { Deferred } from './deferred.js';
 import type { SessionIdentity } from './identities.js';
+import { startTime } from './proc.js';
+import type { ProcessMark } from './proc.js';
 
 /**
  * `failed`: the child met an error of the file system; `refused`, `exceeded`: what it read breaks a rule or a limit, which `says` names. The
@@ -114,7 +117,9 @@ export interface CompareAnswer {
 }
 
 /** Milliseconds. A session that makes files for minutes is removed for minutes: who gives up ends all sessions of the instance. */
-const [scanWithin, removeWithin] = [15_000, 600_000];
+const [scanWithin, removeWithin, endWithin] = [15_000, 600_000, 5_000];
+/** Milliseconds after which a child that works is continued, in case that its session stopped it. */
+const nudgePause = 20;
 /** Bytes of an answer. JSON may escape each character of a path once more. */
 const longestAnswer = 16 * 1024;
 const program = new URL('./walker.js', import.meta.url).pathname;
@@ -172,8 +177,9 @@ export async function compareAs(
   order: CompareOrder,
   file: number,
   within: number,
+  signal?: AbortSignal,
 ): Promise<CompareAnswer> {
-  return decodeAnswer(compareAnswer, await run(identity, order, within, file));
+  return decodeAnswer(compareAnswer, await run(identity, order, within, file, signal));
 }
 
 /**
@@ -221,11 +227,12 @@ async function asUser<T>(identity: SessionIdentity | undefined, work: (user: Ses
 
 /**
  * Works as the user of a session, with one child for all orders: on a busy machine it is the start of a child that takes long. A session may
- * end or stop the child; the next order begins another one.
+ * stop the child, which is continued, or end it: the next order begins another one. One order at a time.
  */
 export class SessionUser {
   readonly #identity: SessionIdentity | undefined;
   #child: UserChild | undefined;
+  #isEnded = false;
 
   /** @param identity undefined: users are not switched */
   constructor(identity: SessionIdentity | undefined) {
@@ -233,8 +240,13 @@ export class SessionUser {
   }
 
   /** Of the child, while it runs: it is no process of the session. */
-  get pid(): number | undefined {
-    return this.#child?.pid;
+  get mark(): ProcessMark | undefined {
+    return this.#child?.mark;
+  }
+
+  /** Nothing is done for the session any more. */
+  get isEnded(): boolean {
+    return this.#isEnded;
   }
 
   /** See {@link scanAs}. */
@@ -260,13 +272,15 @@ export class SessionUser {
     }
   }
 
-  /** Resolves when the child is gone. May be called often. */
+  /** Ends the child, and with it an order that waits; no other child begins. Resolves when it is gone. May be called often. */
   async end(): Promise<void> {
+    this.#isEnded = true;
     await this.#child?.end();
   }
 
-  #ask(order: ScanOrder | RemoveOrder | SignalOrder, within: number): Promise<string> {
-    if (this.#child?.pid === undefined) this.#child = new UserChild();
+  async #ask(order: ScanOrder | RemoveOrder | SignalOrder, within: number): Promise<string> {
+    if (this.#isEnded) throw ended();
+    if (this.#child?.mark === undefined) this.#child = new UserChild();
     return this.#child.ask(JSON.stringify({ identity: this.#identity, order }), within);
   }
 }
@@ -278,6 +292,8 @@ function decodeAnswer<T>(decoder: Decoder<T>, answer: string): T {
     throw new WalkError('failed', { at: 'folder of a session', found: failed, says: 'it cannot be read' });
   throw new WalkError(refused === undefined ? 'exceeded' : 'refused', { at: 'workspace', says: refused ?? exceeded ?? '' });
 }
+
+const ended = () => new WalkError('ended', { at: 'folder of a session', says: 'the work on it was ended' });
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
@@ -293,12 +309,17 @@ function spawnChild(args: readonly string[], file?: number): Child {
 /** One process of {@link program}: a line of answer for each line of order. */
 class UserChild {
   readonly #child = spawnChild([program]);
+  readonly #mark: ProcessMark | undefined;
   readonly #closed: Promise<void>;
   #failed = false;
   #answer = '';
   #waiting: Deferred<string> | undefined;
 
   constructor() {
+    const { pid } = this.#child;
+    // Nobody else can end it so early: it is still root's, and its number stays its own until it was waited for.
+    const started = pid === undefined ? undefined : startTime(pid);
+    this.#mark = pid === undefined || started === undefined ? undefined : { pid, started };
     this.#closed = new Promise((resolve) => {
       this.#child.on('error', ({ message }) => {
         this.#fail('ended', `the child did not start: ${message}`);
@@ -315,10 +336,10 @@ class UserChild {
     });
   }
 
-  /** Undefined once it is over, and then its number may be that of another process. */
-  get pid(): number | undefined {
+  /** `undefined` once it is over, or did not start. */
+  get mark(): ProcessMark | undefined {
     const over = this.#failed || this.#child.exitCode !== null || this.#child.signalCode !== null;
-    return over ? undefined : this.#child.pid;
+    return over ? undefined : this.#mark;
   }
 
   async ask(line: string, within: number): Promise<string> {
@@ -327,18 +348,21 @@ class UserChild {
     const timer = setTimeout(() => {
       this.#fail('time', `it was not read within ${within} ms`);
     }, within);
+    // A session may stop the child again and again; what it did between two stops stays done.
+    const nudge = setInterval(() => this.#child.kill('SIGCONT'), nudgePause);
     this.#child.stdin.write(`${line}\n`);
     try {
       return await waiting.promise;
     } finally {
       clearTimeout(timer);
+      clearInterval(nudge);
     }
   }
 
-  /** Resolves when the child is gone, or at once for one that failed: nothing may ever end it. */
+  /** Resolves when the child is gone; at once for one that failed, and later for none: the kernel may hold it for ever. */
   async end(): Promise<void> {
     this.#child.kill('SIGKILL');
-    if (!this.#failed) await this.#closed;
+    if (!this.#failed) await Promise.race([this.#closed, sleep(endWithin, undefined, { ref: false })]);
   }
 
   #read(part: string): void {
@@ -361,10 +385,14 @@ function run(
   order: CaptureOrder | CompareOrder,
   within: number,
   file: number,
+  signal?: AbortSignal,
 ): Promise<string> {
   const child = spawnChild([program], file);
+  const stop = () => child.kill('SIGKILL');
+  signal?.addEventListener('abort', stop);
+  if (signal?.aborted) stop();
   child.stdin.end(`${JSON.stringify({ identity, order })}\n`);
-  return answerOf(child, within);
+  return answerOf(child, within).finally(() => signal?.removeEventListener('abort', stop));
 }
 
 function answerOf(child: Child, within: number): Promise<string> {

@@ -67,6 +67,8 @@ export interface Session {
   stderr?: () => string;
   /** Its workspace, while that is being filled. */
   filling?: { readonly stop: () => void; readonly done: Promise<unknown> };
+  /** Its workspace, while that is compared with what it began with. */
+  reading?: { readonly stop: () => void; readonly done: Promise<unknown> };
   /** Its end, while that is under way. */
   closing?: Promise<boolean>;
   /** The prompt that runs. */
@@ -209,12 +211,19 @@ export function closeSession(session: Session): Promise<boolean> {
   return session.closing;
 }
 
+/** Ends every process of a session, after our own work on them: both sides would stop each other's children. `true` = proven. */
+export async function endProcesses({ reading, owner }: Session): Promise<boolean> {
+  reading?.stop();
+  await reading?.done;
+  return owner === undefined || killAll(owner);
+}
+
 async function endAll(session: Session): Promise<boolean> {
-  const { route, owner, folder, filling } = session;
+  const { route, folder, filling } = session;
   route?.remove();
   filling?.stop();
   await filling?.done;
-  const gone = owner === undefined || (await killAll(owner));
+  const gone = await endProcesses(session);
   if (gone && folder) await removeSessionFolder(folder.root);
   return gone;
 }

@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs';
 import type { JsonObject } from '../lib/json.js';
 import { isRunning, processesOf } from './processes.js';
-import type { ProcessMark, ProcessOwner } from './processes.js';
+import type { ProcessOwner } from './processes.js';
+import type { ProcessMark } from './proc.js';
 
 /** Method of the notification with which `child-reporter.js` tells how a child ended. */
 export const childEnded = '_orka/child_ended';

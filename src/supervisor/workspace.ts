@@ -96,10 +96,11 @@ export async function compareWorkspace(
   identity: SessionIdentity | undefined,
   maxEntries: number,
   within: number,
+  signal: AbortSignal,
 ): Promise<CompareAnswer> {
   const file = openSync(recordOf(folder), constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
-    return await compareAs(identity, { folder: folder.workspace, maxEntries, mostPaths }, file, within);
+    return await compareAs(identity, { folder: folder.workspace, maxEntries, mostPaths }, file, within, signal);
   } finally {
     closeSync(file);
   }

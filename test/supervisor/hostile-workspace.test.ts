@@ -24,6 +24,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { WorkspaceDelta } from '../../src/harness/deltas.js';
+import { instant } from '../../src/lib/instant.js';
 import { sha256Hex } from '../../src/lib/sha256.js';
 import { freeze, killAll, processesOf, standstillOf, thaw } from '../../src/supervisor/processes.js';
 import { createSessionFolder, giveAway, protectSharedFolders, removeSessionFolder } from '../../src/supervisor/session-folder.js';
@@ -509,7 +510,8 @@ int main(void) {
     const now = jest.spyOn(Date, 'now').mockImplementation(() => realNow() + passed);
     /** Sends the signal, or fails to, as if that took so long. */
     const taking = (milliseconds: number, sent: boolean) => ({
-      pid: undefined,
+      mark: undefined,
+      isEnded: false,
       signal: () => {
         passed += milliseconds;
         return Promise.resolve(sent);
@@ -545,18 +547,23 @@ int main(void) {
   }
 
   /** A user whose one process forks and ends, again and again, for a minute at most; its parent waits for all of them, as an init does. */
-  function startChain(): { readonly uid: number; readonly over: () => boolean } {
+  function startChain(each = ''): { readonly uid: number; readonly over: () => boolean } {
     const uid = freshUsers();
     const file = compiled(`#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 int main(void) {
   time_t end = time(0) + 60;
+  pid_t reaper = getpid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (fork() == 0) {
     if (setgid(${uid}) || setuid(${uid})) _exit(1);
-    while (time(0) < end) if (fork() > 0) _exit(0);
+    while (time(0) < end) {
+      if (fork() > 0) _exit(0);
+      ${each}
+    }
     _exit(0);
   }
   while (wait(0) > 0);
@@ -583,6 +590,42 @@ int main(void) {
     expect(over()).toBe(false);
     expect(await killAll({ uid })).toBe(true);
     await eventually(over);
+  });
+
+  /** The parent is gone first, so that none of these processes stays. */
+  const attacks = (signal: string) => `while (getppid() != reaper); for (int i = 0; i < 20; i++) kill(-1, ${signal});`;
+
+  if (compiler !== undefined)
+    test.each(['SIGSTOP', 'SIGKILL'])('and sends %s to all others of its user is stopped, and ended', async (signal) => {
+      const { uid, over } = startChain(attacks(signal));
+      await eventually(() => processesOf({ uid }).length > 0);
+      expect(await freeze({ uid }, 20_000)).toBe(true);
+      expect(new Set(processesOf({ uid }).map(({ state }) => state))).toEqual(new Set(['T']));
+      thaw({ uid });
+      expect(await killAll({ uid })).toBe(true);
+      await eventually(over);
+    });
+
+  withCompiler('and cannot be stopped is ended at once when nobody waits for its delta any more', async () => {
+    const task = await it.session('given-up');
+    const uid = it.latestUid();
+    const end = (await it.run(task, `program ${vforker(900_000_000)}`)).at(-1)!;
+    await waits('', uid);
+    const asked = deltaOrder(task, end, limits);
+    const ask = (name: string) =>
+      refusal(it.client.workspaceDelta(task.operation(name, it.fence, { prompt: true }), task.runtimeSessionID, asked));
+    const delta = ask('workspace-delta');
+    await eventually(() => processesOf({ uid }).some(({ state }) => state === 'T'));
+    expect(await ask('another-delta')).toMatchObject({ status: 409, code: 'already_accepted' });
+    const lost = { reason: 'stream_disconnected', settlementDeadline: instant(Date.now() + 20_000) } as const;
+    await it.client.cancel(task.operation('cancel-lost', it.fence, { prompt: true }), task.runtimeSessionID, lost);
+    expect(processesOf({ uid })).toEqual([]);
+    expect(await delta).toMatchObject({
+      status: 409,
+      message: expect.stringMatching(/^the session is \w+ and awaits no delta$/),
+    });
+    await gone(it, task);
+    expect((await it.status()).lifecycle).toBe('ready');
   });
 
   test('is not stopped before each of its threads is', async () => {
@@ -688,23 +731,26 @@ suite('work as the user of a session', () => {
     await eventually(() => processesOf(identity).length === 0);
   });
 
-  test('is done by one child for all orders, and by another one after the session stopped or ended it', async () => {
+  test('is done by one child for all orders, which goes on after it was stopped, and by another one after it was ended', async () => {
     const user = new SessionUser(identity);
     const scan = async () => (await user.scan({ ...order, folder: path.join(folder, 'kept') }, limit(15_000))).entries;
     made('kept');
     try {
       expect(await user.signal('SIGSTOP', limit(15_000))).toBe(true);
-      const first = user.pid ?? 0;
-      expect([await scan(), user.pid]).toEqual([1, first]);
+      const first = user.mark?.pid ?? 0;
+      expect([await scan(), user.mark?.pid]).toEqual([1, first]);
       expect(processesOf(identity).map(({ pid }) => pid)).toEqual([first]);
       expect(processesOf(identity, user)).toEqual([]);
+      const other = { mark: { pid: first, started: '1' }, isEnded: false, signal: () => Promise.resolve(false) };
+      expect(processesOf(identity, other).map(({ pid }) => pid)).toEqual([first]);
       process.kill(first, 'SIGSTOP');
-      expect([await user.signal('SIGSTOP', 100), user.pid]).toEqual([false, undefined]);
+      expect([await scan(), user.mark?.pid]).toEqual([1, first]);
+      process.kill(user.mark?.pid ?? 0, 'SIGKILL');
+      await eventually(() => user.mark === undefined);
       expect(await scan()).toBe(1);
-      expect(user.pid).not.toBe(first);
-      process.kill(user.pid ?? 0, 'SIGKILL');
-      await eventually(() => user.pid === undefined);
-      expect(await scan()).toBe(1);
+      expect(user.mark?.pid).not.toBe(first);
+      await user.end();
+      expect([await user.signal('SIGSTOP', limit(15_000)), user.mark]).toEqual([false, undefined]);
     } finally {
       await user.end();
     }

@@ -1,6 +1,7 @@
 /** The process that an agent cannot work without: its loss ends the session, and nothing else below the agent does. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { isRunning, processesOf, startTime } from '../../src/supervisor/processes.js';
+import { startTime } from '../../src/supervisor/proc.js';
+import { isRunning, processesOf } from '../../src/supervisor/processes.js';
 import { finish, gone, refusal, textOf } from '../support/supervisor-calls.js';
 import { scriptedSupervisor, switchesUsers } from '../support/supervisor.js';
 import type { ScriptedSupervisor } from '../support/supervisor.js';
