@@ -363,6 +363,7 @@ class UserChild {
   async end(): Promise<void> {
     this.#child.kill('SIGKILL');
     if (!this.#failed) await Promise.race([this.#closed, sleep(endWithin, undefined, { ref: false })]);
+    this.#fail('ended', 'the work on it was ended');
   }
 
   #read(part: string): void {
