@@ -1,10 +1,12 @@
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 
 import type { GitProcess } from './runner.js';
 
 /** An answer of `cat-file` that is none to the question. */
 export class BlobFraming extends Error {}
+
+/** Bytes of questions that are written together. */
+const askedAtOnce = 16 * 1024;
 
 /** Contents of blobs, in the order in which they are asked for, from one process of git. */
 export class BlobReader {
@@ -74,10 +76,17 @@ export class BlobReader {
 
   async #ask(oids: Iterable<string>): Promise<void> {
     const { stdin } = this.#process;
+    // One listener for all waits.
+    const closed = new Promise((resolve) => stdin.once('close', resolve));
+    let lines = '';
     for (const oid of oids) {
       if (stdin.destroyed) return;
-      if (!stdin.write(`${oid}\n`)) await Promise.race([once(stdin, 'drain'), once(stdin, 'close')]);
+      lines += `${oid}\n`;
+      if (lines.length < askedAtOnce) continue;
+      if (!stdin.write(lines)) await Promise.race([new Promise((resolve) => stdin.once('drain', resolve)), closed]);
+      lines = '';
     }
+    stdin.write(lines);
     stdin.end();
   }
 }
