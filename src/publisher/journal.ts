@@ -166,15 +166,15 @@ export class Journal {
     this.#set(name, { bytes, at: content.endedAt ?? content.startedAt, isTerminal: content.state !== 'started', isBusy });
   }
 
-  /** Removes the oldest results until a record of so many bytes fits. */
+  /** Removes records until one of so many bytes fits: first those without a result, which only a repeated request would make again. */
   async #makeRoom(name: string, bytes: number): Promise<void> {
     const own = this.#entries.get(name);
     const isFull = () =>
       this.#entries.size + (own ? 0 : 1) > this.#limits.records || this.#bytes - (own?.bytes ?? 0) + bytes > this.#limits.bytes;
     while (isFull()) {
       const [oldest] = [...this.#entries]
-        .filter(([other, entry]) => entry.isTerminal && other !== name)
-        .sort(([, a], [, b]) => a.at - b.at);
+        .filter(([other, entry]) => !entry.isBusy && other !== name)
+        .sort(([, a], [, b]) => Number(a.isTerminal) - Number(b.isTerminal) || a.at - b.at);
       if (!oldest) throw new Refusal('journal_full');
       await this.#remove(oldest[0]);
     }

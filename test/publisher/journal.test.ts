@@ -164,6 +164,19 @@ test('the oldest results make room, what runs does not', async () => {
   expect(journal.size.records).toBe(3);
 });
 
+test('operations that may be tried again do not fill the journal, and go before results', async () => {
+  const journal = await open({ ...usualJournalLimits, records: 3 });
+  await complete(journal, 'done');
+  for (let i = 0; i < 10; i++) {
+    now += 1000;
+    await journal.begin(requestOf(`passing-${i}`));
+    journal.release(requestOf(`passing-${i}`));
+  }
+  expect(await journal.begin(requestOf('done'))).toEqual(reply);
+  const again = await open({ ...usualJournalLimits, records: 3 });
+  for (let i = 0; i < 3; i++) expect(await again.begin(requestOf(`next-${i}`))).toBeUndefined();
+});
+
 test('the bytes of the journal have a bound', async () => {
   const limits = { ...usualJournalLimits, bytes: 64 * 1024 };
   const journal = await open(limits);
