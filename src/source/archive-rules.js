@@ -23,6 +23,9 @@ export const archiveLimits = Object.freeze({
   linkHops: 40,
 });
 
+/** Bytes of one name: no file system of Linux takes more. */
+const longestName = 255;
+
 /** Names that no tree may have at any depth, in any case: Git would take them for its own. */
 const gitNames = new Set(['.git', '.gitmodules']);
 
@@ -105,6 +108,8 @@ export function checkArchivePath(bytes) {
   const names = path.split('/');
   if (names.some((name) => name === '' || name === '.' || name === '..'))
     return problem('path', 'the path has an empty name, `.` or `..`');
+  if (names.some((name) => Buffer.byteLength(name) > longestName))
+    return problem('path', `a name of the path has more than ${longestName} bytes`);
   const taken = names.find((name) => isGitName(name) || isReservedName(name));
   return taken === undefined ? undefined : problem('reserved_name', `the name ${taken} is reserved`);
 }

@@ -13,7 +13,10 @@ import { TarError } from './tar-reader.js';
 function failure(error) {
   if (error instanceof ArchiveError) return { refused: error.message };
   if (error instanceof TarError) return { refused: `the archive is malformed: ${error.message}` };
-  return { failed: shownPath(/** @type {NodeJS.ErrnoException} */ (error).code ?? 'unknown') };
+  const { code = 'unknown' } = /** @type {NodeJS.ErrnoException} */ (error);
+  // Another try would end like this one: some file systems take less than the rules.
+  if (code === 'ENAMETOOLONG') return { refused: 'a name or a link target is too long for the file system' };
+  return { failed: shownPath(code) };
 }
 
 async function answer() {

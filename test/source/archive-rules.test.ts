@@ -43,6 +43,7 @@ describe('a path in an archive', () => {
     '.gitattributes',
     '.gitignore',
     '...',
+    `${'é'.repeat(127)}n`,
   ])('may be %j', (path) => {
     expect(checkArchivePath(bytes(path))).toBeUndefined();
   });
@@ -50,6 +51,8 @@ describe('a path in an archive', () => {
   test.each([
     ['', 'path'],
     ['/a', 'path'],
+    ['é'.repeat(128), 'path'],
+    [`a/${'n'.repeat(256)}/b`, 'path'],
     ['../a', 'path'],
     ['a/../b', 'path'],
     ['a/..', 'path'],

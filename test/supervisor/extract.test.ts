@@ -96,6 +96,7 @@ describe('an archive', () => {
     ['a reserved name', archive([{ path: '.orka-credentials' }]), 'is reserved'],
     ['a name that is not UTF-8', archive([{ path: Buffer.from([0x61, 0xff]) }]), 'the path is not UTF-8: a\\xff'],
     ['a newline in a name', archive([{ path: 'a\nb' }]), 'the path has a control character: a\\x0ab'],
+    ['a name of 256 bytes', archive([{ path: 'n'.repeat(256) }]), 'a name of the path has more than 255 bytes'],
     ['a device', archive([{ path: 'd', type: '3' }]), 'an entry is no file, folder or link'],
     ['a named pipe', archive([{ path: 'd', type: '6' }]), 'an entry is no file, folder or link'],
     ['a hard link', archive([{ path: 'f' }, { path: 'h', type: '1', target: 'f' }]), 'an entry is no file, folder or link'],
