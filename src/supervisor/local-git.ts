@@ -6,7 +6,7 @@ import type { SessionIdentity } from './identities.js';
 import { killAll } from './processes.js';
 import type { SessionFolder } from './session-folder.js';
 
-/** Git did not make the repository; what it began is gone. */
+/** What Git began is not gone. */
 class LocalGitError extends CodedError<'git'> {}
 
 const git = '/usr/bin/git';
@@ -46,23 +46,23 @@ git commit --quiet --no-verify --allow-empty --message="$2"`;
 
 /**
  * Makes a Git repository of one commit in the workspace, so that an agent can see what it changed. Runs as the session's user, before the agent;
- * hooks, filters and settings of the workspace have no effect. `false`: the image has no Git. Throws LocalGitError.
+ * hooks, filters and settings of the workspace have no effect. Returns why there is none: it is a help, and a repository that Git cannot take,
+ * such as one with paths of the greatest length, can still be worked on. Throws LocalGitError.
  */
 export async function makeRepository(
   folder: SessionFolder,
   revision: string,
   identity: SessionIdentity | undefined,
   signal: AbortSignal,
-): Promise<boolean> {
-  if (!existsSync(git)) return false;
+): Promise<string | undefined> {
+  if (!existsSync(git)) return 'the image has no git';
   const making = [programs.shell, '-c', script, 'sh', attributes, `Workspace at ${revision}`] as const;
   const failure = await runIn(folder, making, identity, madeWithin, signal);
-  if (failure === undefined) return true;
+  if (failure === undefined) return undefined;
   const left = await runIn(folder, [programs.shell, '-c', 'rm -rf .git'], identity, removedWithin, signal);
-  throw new LocalGitError('git', {
-    at: 'workspace',
-    says: `git ${failure}${left === undefined ? '' : `, and .git stays: ${left}`}`,
-  });
+  const says = `git ${failure}`;
+  if (left === undefined && !signal.aborted) return says;
+  throw new LocalGitError('git', { at: 'workspace', says: left === undefined ? says : `${says}, and .git stays: ${left}` });
 }
 
 /** `undefined`: it ended well. */

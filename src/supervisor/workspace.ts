@@ -43,10 +43,10 @@ export async function fillWorkspace(filling: Filling, artifacts: ArtifactApi | u
   if (!baseline.artifact) return;
   const extracted = await extract(filling, artifacts);
   const entries = await record(filling);
-  const hasGit = await makeRepository(folder, baseline.revision, identity, signal);
+  const withoutGit = await makeRepository(folder, baseline.revision, identity, signal);
   const session = order.runtimeSessionID;
   log.info('workspace filled', { session, entries, bytes: extracted.bytes });
-  if (!hasGit) log.info('no local repository: the image has no git', { session });
+  if (withoutGit !== undefined) log.info('no local repository', { session, why: withoutGit });
 }
 
 async function extract({ order, folder, identity, signal }: Filling, artifacts: ArtifactApi | undefined) {

@@ -102,6 +102,14 @@ suite('a session with a repository', () => {
     expect(it.log()).not.toContain(testCapability);
   });
 
+  test('may have paths of the greatest length, which Git cannot take', async () => {
+    const longest = `${'d'.repeat(200)}/`.repeat(20);
+    const task = await session('longest', [...small, { path: `${longest}${'f'.repeat(4096 - longest.length)}`, content: 'x' }]);
+    const { delta } = await deltaAfter(task, 'sh true');
+    expect(delta).toMatchObject({ state: 'no_change' });
+    await remove(task);
+  });
+
   test('asks for its artifact once, by capability', async () => {
     const before = server.requests.length;
     const task = await session('asks', small);
