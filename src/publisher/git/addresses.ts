@@ -13,7 +13,7 @@ function ranges(...of: readonly string[]): BlockList {
 
 /** No forge has such an address, whatever an operator lists: unspecified, link-local, multicast, broadcast, metadata services. */
 const never = ranges(
-  ...['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '255.255.255.255/32', '100.100.100.200/32'],
+  ...['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '255.255.255.255/32', '100.100.100.200/32', '168.63.129.16/32'],
   ...['::/128', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254/128'],
 );
 /** IPv6 spellings of IPv4 addresses: mapped, compatible, NAT64, 6to4, Teredo. They would reach what the IPv4 rules refuse. */

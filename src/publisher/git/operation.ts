@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+
 import { repositoryOf } from '../../domain/repository/repository.js';
 import type { Repository } from '../../source/messages.js';
 import { classify } from './classify.js';
@@ -105,8 +107,9 @@ export class GitOperation {
     return ref !== undefined && oid !== undefined && isObjectId(oid) ? { ref, oid } : undefined;
   }
 
-  /** Makes the throw-away repository. */
+  /** Makes the throw-away repository, empty also when there was one: after a fetch that left objects out, git would fetch them one by one. */
   async init(oid: string): Promise<void> {
+    await rm(this.#folder.repository, { recursive: true, force: true });
     const format = oid.length === 64 ? 'sha256' : 'sha1';
     await this.run(['init', '--quiet', '--bare', `--object-format=${format}`, this.#folder.repository]);
   }

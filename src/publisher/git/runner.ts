@@ -182,7 +182,8 @@ export class GitRunner {
         GIT_TERMINAL_PROMPT: '0',
         GIT_ASKPASS: '/bin/false',
         SSH_ASKPASS: '/bin/false',
-        GIT_ALLOW_PROTOCOL: 'https',
+        // Without the proxy there is no way out, also for objects that git misses and would fetch by itself.
+        GIT_ALLOW_PROTOCOL: network ? 'https' : '',
         GIT_PROTOCOL_FROM_USER: '0',
         GIT_OPTIONAL_LOCKS: '0',
         LC_ALL: 'C',

@@ -17,6 +17,24 @@ export interface TreeFile {
   target?: string;
 }
 
+/** Holds the path of its folder once for all files of that folder: a hundred thousand whole paths can have hundreds of megabytes. */
+class ListedFile implements TreeFile {
+  readonly mode: TreeFile['mode'];
+  readonly oid: string;
+  readonly size: number;
+  target?: string;
+  readonly #folder: string;
+  readonly #name: string;
+
+  constructor(folder: string, name: string, { mode, oid, size }: Omit<TreeFile, 'path'>) {
+    [this.#folder, this.#name, this.mode, this.oid, this.size] = [folder, name, mode, oid, size];
+  }
+
+  get path(): string {
+    return `${this.#folder}${this.#name}`;
+  }
+}
+
 /** A tree that may become a workspace, its links not yet checked. */
 export interface Tree {
   /** Sorted by the bytes of their paths. */
@@ -49,6 +67,10 @@ export function refused(
 const corrupt = (at: string): SourceError =>
   new SourceError('source_corrupt', { at, says: 'git lists the tree in a way that is not understood' });
 
+const slash = 0x2f;
+/** Bytes of a block of tar, and of the longest name that one header holds. */
+const [block, tarNameBytes] = [512, 100];
+
 /** Longest record of a listing that can be a permitted entry. */
 const longestRecord = archiveLimits.pathBytes + 256;
 
@@ -63,6 +85,9 @@ export class TreeReader {
   #entries = 0;
   #bytes = 0;
   #largestFile = 0;
+  /** At least so many bytes of the archive are headers. */
+  #headerBytes = 0;
+  #folder = '';
 
   constructor(at: string, limits: ArchiveLimits) {
     this.#at = at;
@@ -108,6 +133,7 @@ export class TreeReader {
     if (Buffer.compare(this.#previous, bytes) >= 0) throw corrupt(this.#at);
     this.#previous = Buffer.from(bytes);
     this.#count(path, bytes);
+    this.#bound(bytes.length);
     this.#keep({ path, mode: this.#modeOf(mode), oid, size: Number(sizeText) }, bytes);
   }
 
@@ -122,8 +148,33 @@ export class TreeReader {
       throw refused(this.#at, 'reserved_name', 'the path has a name that Git keeps for itself', { path: escapedPath(bytes) });
     for (let depth = shared + 1; depth < names.length; depth++) {
       this.#entries++;
-      if (this.#entries <= this.#limits.maxEntries) this.#directories.push(names.slice(0, depth).join('/'));
+      const folder = names.slice(0, depth).join('/');
+      if (this.#entries <= this.#limits.maxEntries) this.#directories.push(folder);
+      this.#bound(Buffer.byteLength(folder));
     }
+  }
+
+  /** Path of the folder of an entry with `/` at its end, as the same string for all entries of one folder. */
+  #folderOf(path: string): string {
+    const folder = path.slice(0, path.lastIndexOf('/') + 1);
+    if (folder !== this.#folder) this.#folder = folder;
+    return this.#folder;
+  }
+
+  /** Ends what would go on for hours or take all memory: a few small objects can name a tree without end, and names of gigabytes. */
+  #bound(pathBytes: number): void {
+    const { maxEntries, maxArtifactBytes } = this.#limits;
+    // A little more than the limit is counted, so that the refusal tells the number.
+    if (this.#entries > 2 * maxEntries) throw this.#tooManyEntries();
+    this.#headerBytes += pathBytes > tarNameBytes ? 2 * block + pathBytes : block;
+    if (this.#headerBytes > maxArtifactBytes)
+      throw refused(this.#at, 'tree_too_large', 'the archive of the tree has too many bytes', { limit: maxArtifactBytes });
+  }
+
+  #tooManyEntries(found?: number): SourceError {
+    const says = 'the tree has too many files and directories';
+    const { maxEntries: limit } = this.#limits;
+    return refused(this.#at, 'too_many_entries', says, { limit, ...(found === undefined ? {} : { found }) });
   }
 
   #keep(file: TreeFile, bytes: Buffer): void {
@@ -144,7 +195,10 @@ export class TreeReader {
     this.#entries++;
     this.#bytes += size;
     this.#largestFile = Math.max(this.#largestFile, size);
-    if (this.#entries <= this.#limits.maxEntries) this.#files.push(file);
+    if (this.#entries > this.#limits.maxEntries) return;
+    // Decoded by itself: a part of the whole path would keep the whole path.
+    const name = bytes.subarray(bytes.lastIndexOf(slash) + 1).toString();
+    this.#files.push(new ListedFile(this.#folderOf(file.path), name, file));
   }
 
   #modeOf(mode: string): TreeFile['mode'] {
@@ -156,11 +210,7 @@ export class TreeReader {
 
   #finish(): Tree {
     const { maxEntries, maxExpandedBytes } = this.#limits;
-    if (this.#entries > maxEntries)
-      throw refused(this.#at, 'too_many_entries', 'the tree has too many files and directories', {
-        limit: maxEntries,
-        found: this.#entries,
-      });
+    if (this.#entries > maxEntries) throw this.#tooManyEntries(this.#entries);
     if (this.#bytes > maxExpandedBytes)
       throw refused(this.#at, 'tree_too_large', 'the files of the tree have too many bytes', {
         limit: maxExpandedBytes,
