@@ -343,6 +343,17 @@ const EffectSchema = object({
   responseDigest: sha256,
   response: optional(EffectResponseSchema),
   code: optional(errorCode),
+  detail: optional(
+    object(
+      {
+        reason: errorCode,
+        path: optional(text({ maxLength: 1024 })),
+        limit: optional(count),
+        found: optional(count),
+      },
+      { description: 'Why a tree was refused; its path is escaped.' },
+    ),
+  ),
 });
 
 const TaskExecutionStatusSchema = object(

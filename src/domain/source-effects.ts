@@ -1,6 +1,7 @@
 import { CodedError } from '../lib/errors.js';
 import type { JsonObject } from '../lib/json.js';
 import type { Digest } from '../lib/sha256.js';
+import type { RefusedDetail } from './source-refusals.js';
 import { controlRecordId, domainDigest } from './digests.js';
 
 /** What the controller asks of the publisher for a Task that reads a repository. */
@@ -61,6 +62,7 @@ export interface EffectRecord {
   readonly response?: JsonObject;
   /** What the publisher refused it with. */
   readonly code?: string;
+  readonly detail?: RefusedDetail;
 }
 
 /** `request`: another request has this operation. `transition`: an effect does not go there. */
@@ -94,8 +96,13 @@ export function effectResponseDigest(response: JsonObject): Digest {
 }
 
 /** `Failed`: the publisher refused it for good. `OutcomeUnknown`: nobody can say what came of it. */
-export function effectEnded(record: EffectRecord, state: 'Failed' | 'OutcomeUnknown', code: string): EffectRecord {
-  return { ...moved(record, state), code };
+export function effectEnded(
+  record: EffectRecord,
+  state: 'Failed' | 'OutcomeUnknown',
+  code: string,
+  detail?: RefusedDetail,
+): EffectRecord {
+  return { ...moved(record, state), code, ...(detail === undefined ? {} : { detail }) };
 }
 
 function moved(record: EffectRecord, state: EffectState): EffectRecord {

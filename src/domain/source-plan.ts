@@ -8,7 +8,7 @@ import type { Repository } from './repository/repository.js';
 import { relativeRootOf } from './repository/sub-path.js';
 import { EffectError, effectOf, pendingEffect, prepareOperationId, resolveOperationId } from './source-effects.js';
 import type { EffectIdentity, EffectRecord } from './source-effects.js';
-import type { AskedSource } from './source-refusals.js';
+import type { AskedSource, RefusedDetail } from './source-refusals.js';
 
 const defaultKey = 'token';
 
@@ -136,7 +136,7 @@ export type SourceStanding =
   | { readonly is: 'unprepared'; readonly resolved: ResolvedSource }
   | { readonly is: 'ready'; readonly resolved: ResolvedSource; readonly prepared: PreparedSource; readonly startedAt: number }
   /** Refused for good, or given up. */
-  | { readonly is: 'over'; readonly code: string; readonly givenUp: boolean };
+  | { readonly is: 'over'; readonly code: string; readonly detail: RefusedDetail | undefined; readonly givenUp: boolean };
 
 /** Reads the records of a Task. */
 export function sourceStanding(plan: SourcePlan, execution: NonNullable<Task['status']>['execution']): SourceStanding {
@@ -157,10 +157,12 @@ function stateOf(records: readonly EffectRecord[], wanted: EffectRecord): Effect
   try {
     const record = effectOf(records, wanted) ?? wanted;
     const givenUp = record.state === 'OutcomeUnknown';
-    return record.state === 'Failed' || givenUp ? { is: 'over', code: record.code ?? 'abandoned', givenUp } : record;
+    return record.state === 'Failed' || givenUp
+      ? { is: 'over', code: record.code ?? 'abandoned', detail: record.detail, givenUp }
+      : record;
   } catch (error) {
     if (!(error instanceof EffectError)) throw error;
-    return { is: 'over', code: 'operation_conflict', givenUp: false };
+    return { is: 'over', code: 'operation_conflict', detail: undefined, givenUp: false };
   }
 }
 

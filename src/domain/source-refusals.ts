@@ -1,5 +1,6 @@
 import { describeFinding } from '../lib/errors.js';
 import type { Finding } from '../lib/errors.js';
+import { publisherPorts } from './publisher.js';
 
 /** Why a Task cannot run on its repository, as `status.execution.reason` says it. */
 type SourceReason = 'CredentialBlocked' | 'InvalidWorkspace' | 'WorkspaceUnsupported';
@@ -225,6 +226,32 @@ export const sourceRefusals: Readonly<Record<string, Row>> = {
 export function sourceRefusal(code: string, source: AskedSource, detail?: RefusedDetail): SourceRefusal {
   const row = rowOf(code) ?? platform(`the publisher refuses the repository (${code})`);
   return { reason: row.reason, finding: { at: source.at, ...row.told(source, detail) } };
+}
+
+/**
+ * What a Task says whose tree its instance refuses. `says`: the rule and the path. The publisher asks the same rules of the whole tree, so that
+ * in a part of it the links out of that part are what is left.
+ */
+export function refusedWorkspace(
+  { at, repositoryId }: AskedSource,
+  says: string,
+  relativeRoot: string | undefined,
+): SourceRefusal {
+  const of = relativeRoot === undefined ? { field: gitRepo } : { field: 'spec.workspace.subPath', found: relativeRoot };
+  const allowed =
+    relativeRoot === undefined ? 'a commit whose tree does not have it' : 'a folder of the repository whose links stay inside it';
+  return {
+    reason: 'InvalidWorkspace',
+    finding: { at, ...of, says: `no workspace of ${repositoryId} can be made: ${says}`, allowed },
+  };
+}
+
+/** What a Task says whose archive does not come to its instance. */
+export function failedDownload({ at, service }: AskedSource, says: string): SourceRefusal {
+  const server = `port ${publisherPorts.artifacts} (artifacts) of the publisher${service === undefined ? '' : `, Service ${service}`}`;
+  const failed = `its instance could not download the archive of the repository from ${server}: ${says}`;
+  const remedy = 'tell the operator of the platform';
+  return { reason: 'WorkspaceUnsupported', finding: { at, field: gitRepo, says: failed, remedy } };
 }
 
 /** What went wrong with a call that is made again, without object and remedy. */

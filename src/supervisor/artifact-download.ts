@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import type { Writable } from 'node:stream';
 import type { Digest } from '../domain/digests.js';
+import { artifactSubject } from '../harness/creation.js';
 import { CodedError } from '../lib/errors.js';
 import { artifactHeaders, artifactPath } from '../source/protocol.js';
 
@@ -113,5 +114,5 @@ async function transfer(answer: IncomingMessage, artifact: Artifact, target: Wri
 }
 
 function failed(code: DownloadError['code'], says: string, cause?: unknown): DownloadError {
-  return new DownloadError(code, { at: 'workspace artifact', says }, { cause });
+  return new DownloadError(code, { at: artifactSubject, says }, { cause });
 }

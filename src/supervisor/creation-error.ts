@@ -1,18 +1,11 @@
 import { CodedError } from '../lib/errors.js';
+import { creationMessage } from '../harness/creation.js';
+import type { CreationStage } from '../harness/creation.js';
 import { fitBytes } from '../lib/text.js';
 import { AcpError } from './acp.js';
 import { DownloadError } from './artifact-download.js';
 import { Refusal } from './refusal.js';
 import { WorkspaceError } from './workspace.js';
-
-/** Where the creation of a session failed. */
-export type CreationStage =
-  | 'path preparation'
-  | 'provider home preparation'
-  | 'provider proxy setup'
-  | 'ownership finalization'
-  | 'workspace materialization'
-  | 'provider adapter initialization';
 
 /** The cause stays in the supervisor's log; the caller learns the stage. */
 export class CreationError extends CodedError<'stage'> {
@@ -48,8 +41,7 @@ export function isNoFaultOfInstance(error: unknown): boolean {
 export function creationRefusal(error: unknown, redact: (text: string) => string): Refusal {
   const stage = error instanceof CreationError ? error.stage : 'unclassified';
   const told = error instanceof CreationError ? toldCause(error.cause) : undefined;
-  const why = told === undefined ? '' : `: ${fitBytes(redact(told), longestCause, '…')}`;
-  const says = `creation failed: ${stage}${why}`;
+  const says = creationMessage(stage, told === undefined ? undefined : fitBytes(redact(told), longestCause, '…'));
   const isWorkspace = error instanceof CreationError && error.cause instanceof WorkspaceError && error.cause.code === 'refused';
   // A repository that is refused is no failure of the instance.
   return new Refusal('session_poisoned', says, { retryable: !isForGood(error), ...(isWorkspace ? { status: 422 } : {}) });

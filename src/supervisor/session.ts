@@ -12,7 +12,7 @@ import { startAgent } from './agent.js';
 import type { Agent, AgentReports } from './agent.js';
 import type { SupervisorConfig } from './config.js';
 import { CreationError } from './creation-error.js';
-import type { CreationStage } from './creation-error.js';
+import type { CreationStage } from '../harness/creation.js';
 import type { Identities, SessionIdentity } from './identities.js';
 import { createJournal } from './journal.js';
 import type { Journal } from './journal.js';

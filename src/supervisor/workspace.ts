@@ -10,6 +10,7 @@ import type { SessionIdentity } from './identities.js';
 import { makeRepository } from './local-git.js';
 import type { Log } from './log.js';
 import { recordName } from './session-folder.js';
+import { workspaceSubject } from '../harness/creation.js';
 import type { SessionFolder } from './session-folder.js';
 import { captureAs, compareAs, extractAs, WalkError } from './session-user.js';
 import type { CompareAnswer } from './session-user.js';
@@ -53,14 +54,15 @@ async function extract({ order, folder, identity, signal }: Filling, artifacts: 
   const { workspaceArtifactAuthorization: authorization, workspace } = order;
   const { artifact } = workspace.baseline;
   if (!artifact || !authorization || !artifacts)
-    throw new WorkspaceError('refused', { at: 'workspace', says: 'no artifact API' });
+    throw new WorkspaceError('refused', { at: workspaceSubject, says: 'no artifact API' });
   const { relativeRoot } = workspace;
   const wanted = { folder: folder.workspace, ...(relativeRoot === undefined ? {} : { relativeRoot }) };
   const feed = (archive: Parameters<typeof downloadArtifact>[3], ended: AbortSignal) =>
     downloadArtifact(artifacts.url, artifact, authorization, archive, AbortSignal.any([signal, ended]));
   try {
     const answer = await extractAs(identity, wanted, feed, extractWithin);
-    if (answer.folderId !== folder.workspaceId) throw new WorkspaceError('changed', { at: 'workspace', says: 'it was replaced' });
+    if (answer.folderId !== folder.workspaceId)
+      throw new WorkspaceError('changed', { at: workspaceSubject, says: 'it was replaced' });
     return answer;
   } catch (cause) {
     throw cause instanceof WalkError && cause.code === 'refused' ? refused(cause) : cause;
@@ -68,7 +70,7 @@ async function extract({ order, folder, identity, signal }: Filling, artifacts: 
 }
 
 function refused(cause: WalkError): WorkspaceError {
-  return new WorkspaceError('refused', { at: 'workspace', says: cause.finding.says ?? '' }, { cause });
+  return new WorkspaceError('refused', { at: workspaceSubject, says: cause.finding.says ?? '' }, { cause });
 }
 
 const recordOf = ({ root }: SessionFolder) => path.join(root, recordName);

@@ -47,10 +47,11 @@ export function broken(
     readonly code?: ErrorCode;
     readonly retryable?: boolean;
     readonly classification?: Classification;
+    readonly message?: string;
   } = {},
 ): HarnessError {
-  const { kind = 'transport', status = 0, code, retryable = false, classification } = more;
-  const response = code && ({ protocol: 'orka.harness.v2', code, message: 'm', retryable, classification } as const);
+  const { kind = 'transport', status = 0, code, retryable = false, classification, message = 'm' } = more;
+  const response = code && ({ protocol: 'orka.harness.v2', code, message, retryable, classification } as const);
   const says = 'connect ECONNREFUSED 10.1.2.3:8080';
   const cause = Object.assign(new Error(says), { code: 'ECONNREFUSED' });
   const where = { at: 'PUT /v2/x', says, evidence, status, ...(response ? { response } : {}) };

@@ -62,6 +62,8 @@ export interface RealSupervisorOptions extends RuntimeOptions {
   readonly sessions?: string;
   /** Beside what every supervisor gets. */
   readonly env?: Readonly<Record<string, string>>;
+  /** @default - a free one */
+  readonly port?: number;
   /** First of a hundred users. @default - ones that nobody else gives */
   readonly firstUid?: number;
 }
@@ -84,7 +86,7 @@ export async function startRealSupervisor(
   writeFileSync(digests, JSON.stringify(adapterDigests));
   const firstUid = options.firstUid ?? freshUsers();
   const fixture = await startModelFixture(delivery.credentials.providerToken);
-  const port = await freePort();
+  const port = options.port ?? (await freePort());
   const process_ = spawn(
     '/usr/bin/setpriv',
     [...podRights, ...[process.execPath, main, '--adapter-digests', digests, ...agent]],

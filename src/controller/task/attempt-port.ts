@@ -75,6 +75,8 @@ export interface Attempt {
   readonly lost: AbortSignal;
   /** No other session is tried after this one. */
   readonly lastTry: boolean;
+  /** None either, if the archive of its repository does not come. */
+  readonly lastDownload: boolean;
 }
 
 /** One that was submitted. */
@@ -91,7 +93,7 @@ export type AttemptResult = AttemptEnd & { readonly session: 'none' | 'open' | '
 /** `queued`: no prompt was sent, for this reason, and it is tried again. `failed`: it stopped where its Task says. */
 export type AttemptEnd =
   | { readonly outcome: 'settled' }
-  | { readonly outcome: 'queued'; readonly because: string }
+  | { readonly outcome: 'queued'; readonly because: string; readonly failedDownload?: boolean }
   | { readonly outcome: 'failed'; readonly error: unknown };
 
 /** Settles the Task otherwise than well. */

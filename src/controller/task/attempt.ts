@@ -6,12 +6,13 @@ import type { Capabilities } from '../../harness/introspection.js';
 import { isStrictlyGoverned } from '../../harness/introspection.js';
 import { sleep } from '../../kube/clock.js';
 import { redacted } from '../../domain/redaction.js';
+import { describeFinding } from '../../lib/errors.js';
 import { cutBytes } from '../../lib/text.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { PodEnd } from '../../domain/pod-end.js';
 import { end } from './attempt-port.js';
 import type { Attempt, AttemptEnd, AttemptPort, AttemptResult } from './attempt-port.js';
-import { causeOf } from './cause.js';
+import { causeOf, workspaceCauseOf } from './cause.js';
 import { deadlineOf } from './decide.js';
 import type { Ending } from './decision.js';
 import { follow } from './follow.js';
@@ -97,7 +98,7 @@ async function startSession(
   attempt: Attempt,
   port: AttemptPort,
 ): Promise<(AttemptEnd & { readonly session?: 'none' }) | undefined> {
-  const { orders, client, clock, signal, cancelled, lost, task, lastTry } = attempt;
+  const { orders, client, clock, signal, cancelled, lost, task } = attempt;
   try {
     const permitted = orders.download && (await port.authorize(orders.download));
     if (permitted && 'says' in permitted) {
@@ -118,15 +119,28 @@ async function startSession(
     const atCapacity = error instanceof HarnessError && error.retryable && error.response?.code === 'rate_limited';
     if (atCapacity)
       return { ...(await queuedAgain(attempt, port, 'AtCapacity', 'its instance is at capacity')), session: 'none' };
-    if (!lost.aborted) port.report(error);
-    const message = port.ended()?.says ?? (lost.aborted ? 'its instance is gone' : causeOf(error));
-    const forGood = error instanceof HarnessError && error.response !== undefined && !error.retryable;
-    if (!lost.aborted && (forGood || lastTry)) {
-      await end(attempt, port, { state: 'Failed', reason: 'RuntimeSessionStartFailed', message }, beforeSending);
-      return settled;
-    }
-    return queuedAgain(attempt, port, 'RuntimeSessionStartFailed', message);
+    return notStarted(attempt, port, error);
   }
+}
+
+async function notStarted(attempt: Attempt, port: AttemptPort, error: unknown): Promise<AttemptEnd> {
+  const { lost, lastTry, lastDownload, orders } = attempt;
+  if (!lost.aborted) port.report(error);
+  const gone = port.ended()?.says ?? (lost.aborted ? 'its instance is gone' : undefined);
+  const workspace = gone === undefined && orders.source ? workspaceCauseOf(error, orders.source) : undefined;
+  const failedDownload = workspace?.isDownload === true;
+  const forGood = error instanceof HarnessError && error.response !== undefined && !error.retryable;
+  if (!lost.aborted && (forGood || lastTry || (failedDownload && lastDownload))) {
+    const { reason = 'RuntimeSessionStartFailed' } = workspace ?? {};
+    const message = workspace ? describeFinding(workspace.finding) : (gone ?? causeOf(error));
+    await end(attempt, port, { state: 'Failed', reason, message }, beforeSending);
+    return settled;
+  }
+  const because = gone ?? workspace?.finding.says ?? causeOf(error);
+  return {
+    ...(await queuedAgain(attempt, port, 'RuntimeSessionStartFailed', because)),
+    ...(failedDownload ? { failedDownload } : {}),
+  };
 }
 
 async function queuedAgain(

@@ -1,6 +1,10 @@
 import { redacted } from '../../domain/redaction.js';
+import { failedDownload, refusedWorkspace } from '../../domain/source-refusals.js';
+import type { SourceRefusal } from '../../domain/source-refusals.js';
+import { workspaceFailure } from '../../harness/creation.js';
 import { HarnessError } from '../../harness/errors.js';
 import { KubeError } from '../../kube/errors.js';
+import type { SessionSource } from './orders.js';
 
 /**
  * Why something failed, as one sentence for the user of a Task. The request that failed is internal: its caller reports the error itself, for
@@ -10,6 +14,22 @@ export function causeOf(error: unknown): string {
   if (error instanceof HarnessError) return redacted(ofInstance(error));
   if (error instanceof KubeError) return redacted(ofServer(error));
   return redacted(error instanceof Error ? error.message : String(error));
+}
+
+/** Why a session with a repository did not begin, where its workspace is the reason. */
+export interface WorkspaceCause extends SourceRefusal {
+  /** The archive did not come; it may, to another session. */
+  readonly isDownload: boolean;
+}
+
+export function workspaceCauseOf(error: unknown, { asked, relativeRoot }: SessionSource): WorkspaceCause | undefined {
+  const failure = error instanceof HarnessError && error.response ? workspaceFailure(error.response) : undefined;
+  if (!failure) return undefined;
+  const isDownload = failure.kind === 'download';
+  return {
+    ...(isDownload ? failedDownload(asked, failure.says) : refusedWorkspace(asked, failure.says, relativeRoot)),
+    isDownload,
+  };
 }
 
 function ofInstance(error: HarnessError): string {

@@ -288,9 +288,9 @@ const resolved: TaskRule = (o, now) => {
   if (refusal) return settle('Failed', refusal.reason, describeFinding(refusal.finding));
   switch (standing.is) {
     case 'over': {
-      // Its run knows more than the record: which path of the tree, which limit.
+      // Its run may know more than the record: what is wrong with a Secret.
       if (source.work !== undefined) return waitingForSource(o, source, now);
-      const { reason, finding } = sourceRefusal(standing.code, plan.asked);
+      const { reason, finding } = sourceRefusal(standing.code, plan.asked, standing.detail);
       return settle('Failed', standing.givenUp ? 'WorkspaceUnsupported' : reason, describeFinding(finding));
     }
     case 'unfrozen':

@@ -65,6 +65,8 @@ export interface TaskMemory {
   refused: RefusedCreate | undefined;
   /** How many sessions of this Task one instance could not begin. */
   sessions: { readonly runtimeInstanceID: string; readonly tried: number } | undefined;
+  /** Sessions whose archive did not come. */
+  failedDownloads: number;
   /** A session of an attempt which was given up: it could not be ended then, and has a slot of its instance. */
   abandoned: { readonly runtimeInstanceID: string; readonly generation: number } | undefined;
   readonly source: SourceMemory;
@@ -86,6 +88,7 @@ export function createTaskMemory(): TaskMemory {
     held: undefined,
     refused: undefined,
     sessions: undefined,
+    failedDownloads: 0,
     abandoned: undefined,
     source: { run: undefined, refusal: undefined, preparedAt: undefined, tries: undefined, held: undefined },
     cancel: undefined,

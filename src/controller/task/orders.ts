@@ -4,6 +4,7 @@ import { sessionUid } from '../../domain/names.js';
 import type { Repository } from '../../domain/repository/repository.js';
 import { downloadOperationId } from '../../domain/source-effects.js';
 import type { PreparedSource, ResolvedSource } from '../../domain/source-plan.js';
+import type { AskedSource } from '../../domain/source-refusals.js';
 import type { Thawed } from '../../domain/thaw.js';
 import type { DeltaOrder } from '../../harness/deltas.js';
 import { sessionFence } from '../../harness/fence.js';
@@ -37,6 +38,7 @@ export interface SessionOrders {
 
 /** The repository of a session: its commit, and the archive of its tree. */
 export interface SessionSource {
+  readonly asked: AskedSource;
   readonly repository: Repository;
   readonly relativeRoot: string | undefined;
   readonly resolved: ResolvedSource;

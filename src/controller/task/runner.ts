@@ -69,6 +69,7 @@ function sessionSource({ source }: TaskObservation): SessionSource | undefined {
   if (!source || 'problem' in source || source.standing.is !== 'ready') return undefined;
   const { plan, standing } = source;
   return {
+    asked: plan.asked,
     repository: plan.repository,
     relativeRoot: plan.relativeRoot,
     resolved: standing.resolved,
@@ -80,6 +81,8 @@ function sessionSource({ source }: TaskObservation): SessionSource | undefined {
 const startBackoff = { base: 1_000, cap: 30_000 };
 /** Sessions of one Task in one instance. */
 const sessionTries = 3;
+/** Sessions of one Task, in whatever instance, whose archive does not come. */
+const downloadTries = 3;
 /** Milliseconds in which a node reports the end of a container, and between looks. It looks itself each second. */
 const [reportedWithin, reportLook] = [5_000, 250];
 /** Milliseconds for the end of a prompt that an earlier process began. */
@@ -159,11 +162,16 @@ export function createRunner(options: RunnerOptions): Runner {
     const client = clientOf(instance.podAddress, auth);
     const run = { task: o.task, pool: held, instance, thawed: o.frozen, orders, client, clock, signal, ...ends };
     const lastTry = tried + 1 >= sessionTries;
+    const lastDownload = memory.failedDownloads + 1 >= downloadTries;
     const keeper = keep(poolKey, holder);
     try {
-      const result = await runAttempt({ ...run, lastTry }, portOf(o, poolKey, instance, { holder, lost: ends.lost }));
+      const result = await runAttempt(
+        { ...run, lastTry, lastDownload },
+        portOf(o, poolKey, instance, { holder, lost: ends.lost }),
+      );
       // A supervisor begins no generation twice.
       if (result.session !== 'none') memory.sessions = { runtimeInstanceID, tried: tried + 1 };
+      if (result.outcome === 'queued' && result.failedDownload === true) memory.failedDownloads++;
       const task = result.outcome === 'settled' ? latest(options, o.task) : undefined;
       if (task) told(task, run.thawed.plan.profile.providerKind);
       const session = await tidied(o.task, client, orders, instance, result);

@@ -53,6 +53,7 @@ export async function readFrozenCredential(
 ): Promise<{ readonly material: string } | { readonly says: string }> {
   const found = await readSourceCredential(client, task, credential, signal);
   if ('says' in found) return found;
+  // No field holds its UID, and none is needed: a Secret that was made anew has another resourceVersion, as the API server gives each only once.
   const frozen = task.status?.execution?.readCredentialResourceVersion;
   if (found.resourceVersion === frozen) return { material: found.material };
   return { says: `Secret ${credential.name} was changed after the Task was bound` };

@@ -143,7 +143,7 @@ export class SourceRun {
       const isFinal = !tried.retryable;
       if (isFinal) {
         const refusal = sourceRefusal(code, this.#plan.asked, error?.detail);
-        return { refusal, record: (record) => effectEnded(record, 'Failed', code) };
+        return { refusal, record: (record) => effectEnded(record, 'Failed', code, error?.detail) };
       }
       this.#says = tried.says;
       if (clock.now() + pause >= until) {

@@ -35,7 +35,12 @@ afterEach(() => {
 /** One attempt under way. `log` has writes and requests in their order. */
 function attempt(
   bound: Bound = boundTask({ timeout: '10m' }),
-  { generation = 1, lastTry = false, source }: { generation?: number; lastTry?: boolean; source?: SessionSource } = {},
+  {
+    generation = 1,
+    lastTry = false,
+    lastDownload = false,
+    source,
+  }: { generation?: number; lastTry?: boolean; lastDownload?: boolean; source?: SessionSource } = {},
 ) {
   const { plan, thawed } = bound;
   let { task } = bound;
@@ -110,6 +115,7 @@ function attempt(
         cancelled: cancelled.signal,
         lost: lost.signal,
         lastTry,
+        lastDownload,
       },
       port,
     );
@@ -979,7 +985,9 @@ describe('a workspace', () => {
 describe('an attempt with a repository', () => {
   const id = 'git.example:8443/acme/app';
   const artifact = { artifactID: archive.replace(':', '-'), digest: archive, sizeBytes: 2048, mediaType: 'application/x-tar' };
+  const service = 'orka-publisher/orka-publisher';
   const source: SessionSource = {
+    asked: { at: 'Task team-a/t1', repositoryId: id, forge: 'git.example:8443', branch: 'main', service },
     repository: { provider: 'github', id, url: `https://${id}.git` },
     relativeRoot: 'services/api',
     resolved: { repositoryID: id, sourceRef: 'refs/heads/main', baselineOID: commit },
@@ -1056,6 +1064,65 @@ describe('an attempt with a repository', () => {
     expect(await it.begin()).toMatchObject({ outcome: 'settled', session: 'none' });
     expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'CredentialBlocked' });
     expect(it.log).toEqual(['capabilities', '= SessionStarting', '= Failed']);
+  });
+
+  const notFilled = (message: string, retryable: boolean) =>
+    broken('request_written', { kind: 'http', status: retryable ? 500 : 422, code: 'session_poisoned', retryable, message });
+  const start = 'creation failed: workspace materialization: ';
+
+  test.each<[string, SessionSource, string, string]>([
+    [
+      'a path of the repository',
+      { ...source, relativeRoot: undefined },
+      'the name is reserved: docs/.git/config',
+      'spec.workspace.gitRepo: no workspace of git.example:8443/acme/app can be made: the name is reserved: docs/.git/config: allowed: a commit whose tree does not have it',
+    ],
+    [
+      'the root that its Task names',
+      source,
+      'the repository has a file where its root should be: services/api',
+      'spec.workspace.subPath: no workspace of git.example:8443/acme/app can be made: the repository has a file where its root should be: services/api: found "services/api", allowed: a folder of the repository whose links stay inside it',
+    ],
+  ])('whose instance refuses %s fails at once, and says what can be done', async (_, refused, says, message) => {
+    const it = attempt(bound(), { source: refused });
+    it.harness.answers.createSession = () => Promise.reject(notFilled(`${start}workspace: ${says}`, false));
+    expect(await it.begin()).toMatchObject({ outcome: 'settled' });
+    expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'InvalidWorkspace' });
+    expect(it.task().status?.message).toBe(`Task team-a/t1: ${message}`);
+    expect([it.prompts(), it.problems]).toEqual([0, []]);
+  });
+
+  const failed =
+    'its instance could not download the archive of the repository from port 8080 (artifacts) of the publisher, Service orka-publisher/orka-publisher: ';
+  const downloads = ['the artifact API answers with status 403', 'the transfer broke off', 'the artifact API does not answer'];
+
+  test.each(downloads)('whose archive does not come, since %s, is tried again in another session', async (says) => {
+    const it = attempt(bound(), { source });
+    it.harness.answers.createSession = () => Promise.reject(notFilled(`${start}workspace artifact: ${says}`, true));
+    expect(await it.begin()).toEqual({ outcome: 'queued', because: failed + says, session: 'open', failedDownload: true });
+    expect(it.task().status).toMatchObject({
+      phase: 'Pending',
+      execution: { state: 'Queued', reason: 'RuntimeSessionStartFailed', message: failed + says },
+    });
+    expect([it.prompts(), it.problems]).toEqual([0, []]);
+  });
+
+  test('whose archive does not come the last time fails, and names the port of the publisher', async () => {
+    const it = attempt(bound(), { source, lastDownload: true });
+    const says = 'the artifact API answers with status 403';
+    it.harness.answers.createSession = () => Promise.reject(notFilled(`${start}workspace artifact: ${says}`, true));
+    expect(await it.begin()).toMatchObject({ outcome: 'settled' });
+    expect(it.execution()).toMatchObject({ state: 'Failed', reason: 'WorkspaceUnsupported' });
+    expect(it.task().status?.message).toBe(
+      `Task team-a/t1: spec.workspace.gitRepo: ${failed}${says}; tell the operator of the platform`,
+    );
+  });
+
+  test('whose session fails for another reason has tries of its own', async () => {
+    const it = attempt(bound(), { source, lastDownload: true });
+    it.harness.answers.createSession = () => Promise.reject(notFilled('creation failed: provider adapter initialization', true));
+    expect(await it.begin()).toMatchObject({ outcome: 'queued', session: 'open' });
+    expect(it.execution()).toMatchObject({ state: 'Queued', reason: 'RuntimeSessionStartFailed' });
   });
 
   test.each<[string, readonly string[], number, string]>([

@@ -347,6 +347,26 @@ describe('the next leader', () => {
     expect(new Set(it.publisher.calls.map(({ operationId }) => operationId)).size).toBe(2);
   });
 
+  test('says of a refused tree what the one before it recorded', async () => {
+    const it = await fetching();
+    const detail = { reason: 'file_too_large', path: 'data/big.bin', limit: 5, found: 7 } as const;
+    it.publisher.answer = ({ what }) => {
+      if (what === 'prepare') throw refused('tree_refused', { detail });
+    };
+    const first = it.lead();
+    it.client.after = () => {
+      if (it.effects().some(({ state }) => state === 'Failed')) first.stop.abort();
+    };
+    await first.run();
+    await first.idle();
+    expect([it.execution()?.outcome, it.effects()[1]]).toMatchObject([undefined, { state: 'Failed', detail }]);
+    it.client.after = () => undefined;
+    await it.lead(epoch + 1).run();
+    const says = 'too many bytes in the file data/big.bin: found 7 bytes, allowed: at most 5 bytes';
+    expect(it.task().status?.message).toContain(says);
+    expect(it.problems).toEqual([]);
+  });
+
   test.each(sourceSteps.flatMap((step) => [[step, 'begins'] as const, [step, 'performed'] as const]))(
     'comes to the same end when the one before it died as %s %s',
     async (step, phase) => {
