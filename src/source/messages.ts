@@ -8,6 +8,11 @@ const visible = (max: number): Decoder<string> =>
     /^[\x21-\x7e]+$/.test(value) ? undefined : 'visible ASCII characters without spaces',
   );
 
+/** Host and decoded path of a repository, which may have spaces and letters of any script. Source: repository.md §1.2. */
+const repositoryId: Decoder<string> = checked(text({ min: 1, max: 512 }), (value) =>
+  value.isWellFormed() && !/[\p{Cc}\\]/u.test(value) ? undefined : 'an identity without control characters and backslashes',
+);
+
 /** An id that stands in digests, file names of ours and log lines. */
 export const operationId: Decoder<string> = checked(text({ min: 1, max: 512 }), (value) =>
   isOperationId(value) ? undefined : 'letters, digits and . _ : - without .. and without a first punctuation mark',
@@ -33,7 +38,7 @@ const refText = (min: number): Decoder<string> =>
     /[\x00-\x20\x7f]/.test(value) ? 'a ref without spaces and control characters' : undefined,
   );
 
-const repository = record({ provider: visible(63), id: visible(512), url: visible(2048) });
+const repository = record({ provider: visible(63), id: repositoryId, url: visible(2048) });
 export type Repository = Decoded<typeof repository>;
 
 /** Whose operation it is. A Task's; operations of a publication are not part of this version. */
@@ -65,7 +70,7 @@ export const resolveRequest = record({
 });
 export type ResolveRequest = Decoded<typeof resolveRequest>;
 
-const resolved = { repositoryId: visible(512), sourceRef: refText(1), baselineOid: objectId } as const;
+const resolved = { repositoryId, sourceRef: refText(1), baselineOid: objectId } as const;
 export const resolveResponse = record(resolved);
 export type ResolveResponse = Decoded<typeof resolveResponse>;
 

@@ -38,6 +38,8 @@ test.each<[string, object]>([
   ['a ref with a line break', { ...resolve, sourceRef: 'refs/heads/a\nb' }],
   ['another kind of credential', { ...resolve, credentialRef: { ...credentialRef, kind: 'forge-token' } }],
   ['a role that writes', { ...resolve, credentialRef: { ...credentialRef, role: 'TargetWrite' } }],
+  ['an identity with a line break', { ...resolve, source: { ...source, id: 'git.example/a\nb' } }],
+  ['an identity with an escape sequence', { ...resolve, source: { ...source, id: 'git.example/\u001b[2J' } }],
   ['a URL with a space', { ...resolve, source: { ...source, url: 'https://a b' } }],
 ])('a resolve request with %s is refused', (_, message) => {
   expect(() => decodeText(resolveRequest, JSON.stringify(message))).toThrow(WireError);

@@ -20,11 +20,14 @@ export function checkSourceRef({ at }: GitOperation, sourceRef: string): void {
   throw new SourceError('invalid_request', { at, field: 'sourceRef', found: sourceRef, allowed });
 }
 
+/** Characters that are not seen, or turn the text around them. The forge alone chose the name, which people read in events. */
+const unseen = /[\p{Cf}\p{Zl}\p{Zp}\ufffd]/u;
+
 async function resolveDefault(operation: GitOperation): Promise<Resolved> {
   const head = await operation.defaultBranch();
   const { at } = operation;
   if (!head) throw new SourceError('source_ref_absent', { at, field: 'sourceRef', says: 'the repository has no default branch' });
-  if (isBranchRef(head.ref)) return { sourceRef: head.ref, baselineOid: head.oid };
+  if (isBranchRef(head.ref) && !unseen.test(head.ref)) return { sourceRef: head.ref, baselineOid: head.oid };
   throw new SourceError('source_ref_invalid', {
     at,
     field: 'sourceRef',

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { readdirSync } from 'node:fs';
 
 import type { SourceError } from '../../../src/publisher/git/source-error.js';
+import { decodeText } from '../../../src/lib/decode.js';
+import { resolveRequest as resolveRequestMessage } from '../../../src/source/messages.js';
 import { bareRepository, commitTree, credentialOf, git, readToken, testForge } from '../../support/forge.js';
 import type { TestForge } from '../../support/forge.js';
 import { failureOf, readCredential, resolveRequest, testSource } from '../../support/source-git.js';
@@ -87,6 +89,27 @@ test.each([
 test('the OID of a blob or of a tag object is no commit', async () => {
   expect(await failureOf(resolve(oids.blob))).toMatchObject({ code: 'source_ref_invalid' });
   expect(await failureOf(resolve(oids.tag))).toMatchObject({ code: 'source_ref_invalid' });
+});
+
+test('a repository whose path has spaces and letters of another script resolves', async () => {
+  const oid = commitTree(bareRepository(forge.root, 'acme/café a.git'), [{ path: 'a', content: 'a' }]);
+  const { metadata } = resolveRequest(forge, 'x');
+  const id = `${forge.at}/acme/café a`;
+  const url = `https://${forge.at}/acme/caf%C3%A9%20a.git`;
+  const request = decodeText(
+    resolveRequestMessage,
+    JSON.stringify({ metadata, source: { provider: 'github', id, url }, sourceRef: '' }),
+  );
+  expect(await source.git.resolve(request, readCredential, signal)).toMatchObject({ repositoryId: id, baselineOid: oid });
+});
+
+test('a default branch whose name turns the text around it is refused', async () => {
+  const folder = bareRepository(forge.root, 'acme/turned.git');
+  commitTree(folder, [{ path: 'a', content: 'a' }], 'refs/heads/a\u202eb');
+  git(folder, ['symbolic-ref', 'HEAD', 'refs/heads/a\u202eb']);
+  const failure = await failureOf(resolve('', 'acme/turned'));
+  expect(failure).toMatchObject({ code: 'source_ref_invalid', retryable: false });
+  expect(failure.message).not.toContain('\u202e');
 });
 
 test('a repository of SHA-256 objects resolves by branch and by commit', async () => {
