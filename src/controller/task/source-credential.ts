@@ -8,6 +8,20 @@ import { isObject } from '../../lib/json.js';
 
 const field = 'spec.workspace.readCredentialRef';
 
+/**
+ * Secrets that are never meant for a forge. The author of a Task names a Secret without a right to read it, and the key `token` is also that
+ * of a service account.
+ */
+const otherTypes: readonly string[] = [
+  'kubernetes.io/service-account-token',
+  'bootstrap.kubernetes.io/token',
+  'kubernetes.io/tls',
+  'kubernetes.io/dockercfg',
+  'kubernetes.io/dockerconfigjson',
+  'helm.sh/release.v1',
+  'orka.ai/execution-snapshot',
+];
+
 /** The credential of one call. Its material goes into that call and nowhere else. */
 interface FoundCredential {
   readonly resourceVersion: string;
@@ -25,6 +39,9 @@ export async function readSourceCredential(
   const ref = { apiVersion: 'v1', kind: 'Secret', namespace: metadata.namespace ?? '', name };
   const secret = await get(client, ref, { signal });
   if (!secret) return { says: `Secret ${name} is missing` };
+  const type = secret['type'];
+  if (typeof type === 'string' && otherTypes.includes(type))
+    return { says: `Secret ${name} is of type ${type}, which is no credential of a forge` };
   const value = isObject(secret['data']) ? secret['data'][key] : undefined;
   if (typeof value !== 'string') return { says: `Secret ${name} has no key ${key}` };
   const material = credentialMaterial(Buffer.from(value, 'base64').toString());

@@ -205,6 +205,16 @@ describe('a Secret', () => {
       ({ client }) => void client.put(secretOf({ token: ' ' })),
       'key token of Secret read cannot be used',
     ],
+    [
+      'of a service account',
+      ({ client }) => void client.put({ ...secretOf(), type: 'kubernetes.io/service-account-token' }),
+      'Secret read is of type kubernetes.io/service-account-token, which is no credential of a forge',
+    ],
+    [
+      'with the snapshot of a Task',
+      ({ client }) => void client.put({ ...secretOf(), type: 'orka.ai/execution-snapshot' }),
+      'Secret read is of type orka.ai/execution-snapshot, which is no credential of a forge',
+    ],
   ])('%s ends the Task as InvalidWorkspace, without a call', async (_, prepare, says) => {
     const it = await fetching();
     prepare(it);
