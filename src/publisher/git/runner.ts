@@ -30,7 +30,7 @@ const bounded = [
 ];
 
 /** Address space of one process of git. */
-const memoryBytes = 1024 * 1024 * 1024;
+const memoryBytes = 384 * 1024 * 1024;
 /** Time that a killed process has to let go of its pipes. */
 const graceful = 2_000;
 const stdoutBytes = 1024 * 1024;

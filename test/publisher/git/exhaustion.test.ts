@@ -1,6 +1,6 @@
 /** Repositories of a few kilobytes that would take the memory, the time or the way out of a publisher. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -109,6 +109,57 @@ test('a kept archive of a commit that was spoiled on disk is made again from the
   const file = target();
   expect(await source.git.prepare(request, readCredential, file, signal)).toEqual(first);
 });
+
+test(
+  'the largest files are read from a pack that holds one as a difference to the other',
+  async () => {
+    const folder = bareRepository(forge.root, 'acme/delta.git');
+    const one = randomBytes(47 * 1024 * 1024);
+    const other = Buffer.concat([one.subarray(0, one.length / 2), Buffer.from('x'), one.subarray(one.length / 2)]);
+    const oid = commitTree(folder, [
+      { path: 'one', content: one },
+      { path: 'other', content: other },
+    ]);
+    const prepared = source.git.prepare(prepareRequest(forge, 'acme/delta', oid), readCredential, target(), signal);
+    expect(await prepared).toMatchObject({ entryCount: 2, expandedBytes: one.length + other.length });
+  },
+  limit(60_000),
+);
+
+test(
+  'an object that is small in a pack and takes all memory of a publisher is refused',
+  async () => {
+    const message = Buffer.alloc(400 * 1024 * 1024, 'm');
+    const head = Buffer.from(
+      'tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nauthor F <f@e.t> 1 +0000\ncommitter F <f@e.t> 1 +0000\n\n',
+    );
+    const commit = Buffer.concat([head, message]);
+    const start = [0x90 | (commit.length & 15)];
+    for (let left = commit.length >>> 4; left > 0; left >>>= 7) start.push((left & 127) | (left > 127 ? 128 : 0));
+    const body = Buffer.concat([Buffer.from('PACK\0\0\0\x02\0\0\0\x01'), Buffer.from(start), deflateSync(commit, { level: 1 })]);
+    const pack = Buffer.concat([body, createHash('sha1').update(body).digest()]);
+    expect(pack.length).toBeLessThan(4 * 1024 * 1024);
+    const runner = await GitRunner.find('git', 1024 * 1024 * 1024);
+    const own = { host: 'localhost', port: forge.port };
+    const folder = await OperationFolder.create(source.tempRoot, {
+      url: 'https://x/',
+      forge: own,
+      credential: undefined,
+      proxy: '',
+    });
+    try {
+      const call = { folder, signal, timeout: limit(30_000) };
+      await runner.run({ ...call, args: ['init', '--quiet', '--bare', folder.repository] });
+      const { stdin, done } = runner.start({ ...call, args: ['index-pack', '--stdin', '--strict'] });
+      stdin.end(pack);
+      const failure = await failureOf(done);
+      expect(failure instanceof GitFailure && failure.says(/Out of memory/)).toBe(true);
+    } finally {
+      await folder.remove();
+    }
+  },
+  limit(60_000),
+);
 
 test('git reaches no forge outside of a call that has the proxy', async () => {
   const runner = await GitRunner.find('git', 1024 * 1024);
