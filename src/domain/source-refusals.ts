@@ -84,7 +84,7 @@ const treeRows: Readonly<Record<string, (detail: RefusedDetail) => Told>> = {
   path: ({ path }) => ({
     field: gitRepo,
     says: `the path ${path ?? 'of an entry'} cannot be used`,
-    allowed: 'paths of at most 4096 bytes, without control characters, "\\" and space at their ends',
+    allowed: 'paths of at most 4096 bytes, with names of at most 255, without control characters, "\\" and space at their ends',
   }),
   encoding: ({ path }) => ({ field: gitRepo, says: `the path ${path ?? 'of an entry'} is not UTF-8`, allowed: 'paths in UTF-8' }),
   too_many_entries: (detail) => tooMuch('entries in the tree', '', detail),

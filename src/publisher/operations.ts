@@ -39,6 +39,7 @@ export class Operations {
   readonly #options: OperationsOptions;
   readonly #locks = new Map<string, Promise<unknown>>();
   readonly #end = new AbortController();
+  readonly #ofNamespaces = new Map<string, number>();
   #running = 0;
   #isClosing = false;
 
@@ -54,16 +55,30 @@ export class Operations {
   async run(accepted: AcceptedOperation, signal: AbortSignal): Promise<OperationOutcome> {
     const about = { operationId: accepted.request.metadata.operationId, requestDigest: accepted.requestDigest };
     if (this.#isClosing) return refused(new Refusal('operation_interrupted'), about);
-    if (this.#running >= this.#options.slots) return refused(new Refusal('busy'), about);
-    this.#running++;
+    const { namespace } = accepted.request.metadata;
+    if (!this.#hasRoom(namespace)) return refused(new Refusal('busy'), about);
+    this.#count(namespace, 1);
     const work = AbortSignal.any([signal, this.#end.signal, AbortSignal.timeout(this.#options.timeout)]);
     try {
       return await this.#locked(about.operationId, () => this.#once(accepted, about, work));
     } catch (error) {
       return refused(refusalOf(error), about);
     } finally {
-      this.#running--;
+      this.#count(namespace, -1);
     }
+  }
+
+  /** The last slot is never that of a namespace which has all others: slow forges and large repositories of one stop nobody else. */
+  #hasRoom(namespace: string): boolean {
+    const { slots } = this.#options;
+    return this.#running < slots && (this.#ofNamespaces.get(namespace) ?? 0) < Math.max(1, slots - 1);
+  }
+
+  #count(namespace: string, change: 1 | -1): void {
+    this.#running += change;
+    const own = (this.#ofNamespaces.get(namespace) ?? 0) + change;
+    if (own === 0) this.#ofNamespaces.delete(namespace);
+    else this.#ofNamespaces.set(namespace, own);
   }
 
   /** Takes nothing new, and ends what still runs after `grace` milliseconds. */

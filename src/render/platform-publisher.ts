@@ -129,7 +129,11 @@ export const publisherSchema = object(
     limits: optional(
       object(
         {
-          concurrentOperations: limit(1, 64, 'Reads of repositories at once; the others wait. 4 where nothing is said.'),
+          concurrentOperations: limit(
+            1,
+            64,
+            'Reads of repositories at once; the others wait, and one is never for a namespace that has all others. 4 where nothing is said.',
+          ),
           operationSeconds: limit(10, 3600, 'After so many seconds the read of a repository is given up.'),
           artifactStoreBytes: limit(256 * mebibyte, maximumBytes, 'Bytes of archives that are kept on the volume.'),
           cacheBytes: limit(0, maximumBytes, 'Bytes of fetched repositories that are kept on the volume.'),

@@ -203,22 +203,33 @@ test('an unknown error of git is a failure without words', async () => {
   expect(publisher.lines.join('')).not.toContain(credential.slice(-20));
 });
 
-test('as many operations run as may, and those of one id one after the other', async () => {
+test('as many operations run as may, and not all of them for one namespace', async () => {
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
   publisher.git.before = () => held;
   const { client } = publisher;
-  const running = [1, 2, 3].map((i) => client.resolve(resolveMessage(`op-${i}`), credential, usualCall()));
-  const twin = client.resolve(resolveMessage('op-1'), credential, usualCall());
+  const ofNamespace = (namespace: string, id: string) => {
+    const message = resolveMessage(id);
+    return client.resolve({ ...message, metadata: { ...message.metadata, namespace } }, credential, usualCall());
+  };
+  const busy = { code: 'busy', status: 429, retryable: true };
+  const running = ['op-1', 'op-2', 'op-3'].map((id) => ofNamespace('demo', id));
   await eventually(() => publisher.git.calls === 3);
-  await expect(client.resolve(resolveMessage('op-5'), credential, usualCall())).rejects.toMatchObject({
-    code: 'busy',
-    status: 429,
-    retryable: true,
-  });
+  await expect(ofNamespace('demo', 'op-4')).rejects.toMatchObject(busy);
+  running.push(ofNamespace('other', 'op-5'));
+  await eventually(() => publisher.git.calls === 4);
+  await expect(ofNamespace('third', 'op-6')).rejects.toMatchObject(busy);
   release();
-  expect(await Promise.all([...running, twin])).toHaveLength(4);
-  expect(publisher.git.calls).toBe(3);
+  expect(await Promise.all(running)).toHaveLength(4);
+  expect(await ofNamespace('demo', 'op-4')).toMatchObject({ sourceRef: expect.any(String) });
+});
+
+test('operations of one id run one after the other, and the second gets what the first found', async () => {
+  const { client } = publisher;
+  const calls = [1, 2].map(() => client.resolve(resolveMessage('op-1'), credential, usualCall()));
+  const [first, second] = await Promise.all(calls);
+  expect(second).toEqual(first);
+  expect(publisher.git.calls).toBe(1);
 });
 
 test('work ends when its caller goes away, and begins again with the next call', async () => {
