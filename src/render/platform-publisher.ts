@@ -24,7 +24,7 @@ const mebibyte = 1024 * 1024;
 
 const defaultResources: PublisherSettings['resources'] = {
   requests: { cpu: '100m', memory: '256Mi', 'ephemeral-storage': '1Gi' },
-  limits: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '5Gi' },
+  limits: { cpu: '2', memory: '2Gi', 'ephemeral-storage': '5Gi' },
 };
 
 const amounts = (of: keyof PublisherSettings['resources'], what: string) =>

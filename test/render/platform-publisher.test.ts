@@ -37,7 +37,7 @@ describe('a publisher that is enabled', () => {
       image,
       resources: {
         requests: { cpu: '100m', memory: '256Mi', 'ephemeral-storage': '1Gi' },
-        limits: { cpu: '2', memory: '1Gi', 'ephemeral-storage': '5Gi' },
+        limits: { cpu: '2', memory: '2Gi', 'ephemeral-storage': '5Gi' },
       },
       forges: [{ host: 'git.example.org', port: 443, private: false }],
       limits: {},

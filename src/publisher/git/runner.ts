@@ -29,7 +29,7 @@ const bounded = [
   ),
 ];
 
-/** Address space of one process of git. */
+/** Address space of one process of git. The default memory of a publisher holds four of them, and itself. */
 const memoryBytes = 384 * 1024 * 1024;
 /** Time that a killed process has to let go of its pipes. */
 const graceful = 2_000;
