@@ -3,6 +3,7 @@ import { CodedError } from '../lib/errors.js';
 import type { PublisherSettings } from '../publisher/main.js';
 import { publisherFlags } from './publisher-options.js';
 import type { PublisherFlagName } from './publisher-options.js';
+import { reported } from './report.js';
 
 /** A flag cannot be used. */
 class FlagError extends CodedError<'flag'> {}
@@ -11,7 +12,9 @@ class FlagError extends CodedError<'flag'> {}
 export async function publisher(command: Command): Promise<void> {
   const settings = publisherSettings(command);
   const { runPublisher } = await import('../publisher/main.js');
-  process.exit(await runPublisher(settings));
+  const code = await runPublisher(settings).catch(reported);
+  // A port that is open already must not keep alive a process that could not start.
+  process.exit(code);
 }
 
 export function publisherSettings(command: Command): PublisherSettings {

@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PublisherClient } from '../../src/source/client.js';
@@ -114,6 +116,24 @@ test(
     const { output, code } = run({ ORKA_PUBLISHER_PROBE_PORT: 'http' });
     expect(await code).toBe(2);
     expect(output()).toContain('--probe-port');
+  },
+  limit(30_000),
+);
+
+test.each(['OPERATION', 'ARTIFACT', 'PROBE'])(
+  'it ends and names the flag when the %s port is taken',
+  async (name) => {
+    const holder = createServer().listen(0);
+    await once(holder, 'listening');
+    const { port } = holder.address() as AddressInfo;
+    const { child, output, code } = run({ [`ORKA_PUBLISHER_${name}_PORT`]: String(port) });
+    try {
+      expect(await code).toBe(2);
+      expect(output()).toContain(`--${name.toLowerCase()}-port: address already in use: found ${port}`);
+    } finally {
+      child.kill('SIGKILL');
+      holder.close();
+    }
   },
   limit(30_000),
 );
