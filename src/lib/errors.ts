@@ -25,15 +25,17 @@ const longestSaying = 800;
 /** A text in JSON up to its quotation mark or a space. */
 const word = /(?:[^\s"\\]|\\.)+/g;
 
-/** What a URL has before its host may be a credential. A password may hold any character, so it ends at the last `@`. */
-function withoutUser(text: string): string {
+/** User info and query of a URL may hold a credential. A password may hold any character, so it ends at the last `@`. */
+function withoutSecrets(text: string): string {
   const [start, end] = [text.indexOf('://'), text.lastIndexOf('@')];
-  return start === -1 || end < start ? text : `${text.slice(0, start)}://***${text.slice(end)}`;
+  if (start === -1) return text;
+  const shown = end < start ? text : `${text.slice(0, start)}://***${text.slice(end)}`;
+  return shown.replace(/\?.+/, '?***');
 }
 
 function quote(found: unknown): string {
   const whole = found === undefined ? 'nothing' : ((JSON.stringify(found) as string | undefined) ?? typeof found);
-  const text = whole.replaceAll(word, withoutUser);
+  const text = whole.replaceAll(word, withoutSecrets);
   return text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text;
 }
 

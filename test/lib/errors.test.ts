@@ -19,6 +19,14 @@ test.each([
   expect(told).not.toContain('secret');
 });
 
+test('the query of a URL is not told', () => {
+  const told = describeFinding({
+    at: 'Task demo/smoke',
+    found: { gitRepo: 'https://example.test/a/b?token=secret&x', ref: 'main' },
+  });
+  expect(told).toBe('Task demo/smoke: found {"gitRepo":"https://example.test/a/b?***","ref":"main"}');
+});
+
 test('what is too long is cut', () => {
   expect(describeFinding({ at: 'x', found: 'y'.repeat(500) })).toHaveLength('x: found '.length + 201);
 });
