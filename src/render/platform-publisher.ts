@@ -43,7 +43,7 @@ const ForgeSchema = object(
     host: text({
       minLength: 1,
       maxLength: 253,
-      description: 'DNS name in lower case, or IPv4 address, as URLs of repositories have it.',
+      description: 'Host in the URLs of its repositories: a DNS name in lower case, or an IPv4 address.',
     }),
     port: optional(withOptions(port, { default: httpsPort, description: 'Port of HTTPS.' })),
     ca: optional(
@@ -56,7 +56,7 @@ const ForgeSchema = object(
     private: optional(
       flag({
         default: false,
-        description: 'It has an address of a private network. Public forges may be reached at public addresses only.',
+        description: 'The forge has a private address, and peer names it. Other forges are reached at public addresses only.',
       }),
     ),
     peer: optional(
@@ -70,11 +70,14 @@ const ForgeSchema = object(
           podPort: optional(
             described(
               port,
-              'Port of its Pods, which network policy sees; not that of their Service. Absent: the port of the forge.',
+              'Port of its Pods, which a NetworkPolicy compares; the port of their Service may differ. Absent: the port of the forge.',
             ),
           ),
         },
-        { description: 'Where a private forge is: cidr, or namespace and podLabels. Nothing else is opened for it.' },
+        {
+          description:
+            'Addresses of a private forge: cidr, or namespace and podLabels of its Pods. NetworkPolicies open nothing else for it.',
+        },
       ),
     ),
   },
@@ -132,13 +135,13 @@ export const publisherSchema = object(
           concurrentOperations: limit(
             1,
             64,
-            'Reads of repositories at once; the others wait, and one is never for a namespace that has all others. 4 where nothing is said.',
+            'Reads of repositories that run at once; others wait. One namespace never takes all of them. Absent: 4.',
           ),
-          operationSeconds: limit(10, 3600, 'After so many seconds the read of a repository is given up.'),
-          artifactStoreBytes: limit(256 * mebibyte, maximumBytes, 'Bytes of archives that are kept on the volume.'),
-          cacheBytes: limit(0, maximumBytes, 'Bytes of fetched repositories that are kept on the volume.'),
+          operationSeconds: limit(10, 3600, 'Seconds that one operation may take. Absent: 210.'),
+          artifactStoreBytes: limit(256 * mebibyte, maximumBytes, 'Bytes of archives that the volume may hold. Absent: 1 GiB.'),
+          cacheBytes: limit(0, maximumBytes, 'Bytes of the cache of fetched repositories on the volume.'),
         },
-        { description: 'Bounds of the publisher, where they are to be other than its own.' },
+        { description: 'Bounds that replace the defaults of the publisher.' },
       ),
     ),
   },
@@ -198,7 +201,7 @@ export function publisherConflicts(given: PublisherInput | undefined, namespaces
   if (!given) return [];
   const { enabled = false, image, forges = [] } = given;
   return [
-    ...namespaceConflicts(given.namespace ?? usualNamespace, enabled, namespaces),
+    ...namespaceConflicts(given, namespaces),
     ...imageConflicts(image, enabled),
     ...(enabled && forges.length === 0
       ? [{ field: 'publisher.forges', found: [], allowed: 'at least one forge, or enabled: false' }]
@@ -209,15 +212,14 @@ export function publisherConflicts(given: PublisherInput | undefined, namespaces
   ];
 }
 
-function namespaceConflicts(
-  found: string,
-  enabled: boolean,
-  { controller, runtime, tasks }: OtherNamespaces,
-): readonly Conflict[] {
+function namespaceConflicts(given: PublisherInput, { controller, runtime, tasks }: OtherNamespaces): readonly Conflict[] {
+  const { enabled = false, namespace: found = usualNamespace, forges = [] } = given;
   const field = 'publisher.namespace';
   if (!enabled) return [];
   if ([controller, runtime, ...tasks].includes(found))
     return [{ field, found, allowed: 'a namespace other than those of the controller, the sandboxes and Tasks' }];
+  if (forges.some(({ peer }) => peer?.namespace === found))
+    return [{ field, found, allowed: 'a namespace without a forge: a NetworkPolicy closes all Pods of it' }];
   if (found === 'default' || found.startsWith('kube-'))
     return [{ field, found, allowed: 'a namespace of its own: install sets its labels' }];
   return [];

@@ -1,4 +1,5 @@
 import { isPrivateAddress } from '../constructs/rules/addresses.js';
+import { temporaryVolume } from '../constructs/install/publisher-install.js';
 import type { PublisherSettings } from '../constructs/install/publisher-install.js';
 import type { NetworkPolicyPeer } from '../constructs/network-policy.js';
 import { selectableResourceClass } from '../domain/plan.js';
@@ -52,6 +53,9 @@ interface Traffic {
 const privateName = /\.(?:svc|svc\.cluster\.local|local|internal)$/;
 const usualStore = 1024n * 1024n * 1024n;
 
+const quantityLess = (amount: string | number, bytes: bigint): boolean =>
+  (quantityValue(amount) ?? 0n) < (quantityValue(String(bytes)) ?? 0n);
+
 /** The same for the publisher, with keys of the file. `isClosed`: the controller may reach the API server only. */
 export function publisherWarnings({ forges, storage, limits }: PublisherSettings, isClosed: boolean): readonly string[] {
   const open = forges.flatMap((forge, index) => (forge.private ? [] : [{ host: forge.host, at: `publisher.forges[${index}]` }]));
@@ -69,8 +73,10 @@ export function publisherWarnings({ forges, storage, limits }: PublisherSettings
           `${first.at}: the publisher may connect to all public addresses, while controller.apiServer closes them to the controller`,
         ]
       : []),
-    ...(storage && (quantityValue(storage.capacity) ?? 0n) < (quantityValue(String(2n * store)) ?? 0n)
-      ? [`publisher.storage.capacity: less than twice the bytes of archives that are kept, ${2n * store}`]
+    ...(quantityLess(storage?.capacity ?? temporaryVolume, 2n * store)
+      ? [
+          `publisher.storage.capacity: ${storage?.capacity ?? `${temporaryVolume} without storage`} is less than twice limits.artifactStoreBytes, ${2n * store} bytes`,
+        ]
       : []),
   ];
 }

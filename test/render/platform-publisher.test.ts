@@ -92,6 +92,15 @@ describe('of a publisher is refused', () => {
     ['the namespace of Tasks', enabled({ namespace: 'demo-magic' }), 'publisher.namespace', 'other than'],
     ['the namespace of the sandboxes', enabled({ namespace: 'orka-runtimes' }), 'publisher.namespace', 'other than'],
     ['a namespace of the cluster', enabled({ namespace: 'kube-system' }), 'publisher.namespace', 'of its own'],
+    [
+      'the namespace of a forge',
+      enabled({
+        namespace: 'forge',
+        forges: [{ host: 'git.forge.svc', private: true, peer: { namespace: 'forge', podLabels: { app: 'git' } } }],
+      }),
+      'publisher.namespace',
+      'without a forge',
+    ],
     ['little storage', enabled({ storage: { capacity: '100Mi' } }), 'publisher.storage.capacity', 'at least 1Gi'],
     ['a limit below the request', enabled({ resources: { limits: { memory: '1Mi' } } }), 'limits.memory', '256Mi'],
     ['no operation at once', enabled({ limits: { concurrentOperations: 0 } }), 'limits.concurrentOperations', '1'],
@@ -181,6 +190,12 @@ describe('synth warns', () => {
   test('of a volume that is small for the archives', () => {
     expect(warnings(publicForge, { storage: { capacity: '1Gi' } }).join()).toContain('publisher.storage.capacity');
     expect(warnings(publicForge, { storage: { capacity: '2Gi' } })).toEqual([]);
+  });
+
+  test('of archives that need more than the volume of a publisher without storage', () => {
+    expect(warnings(publicForge, { limits: { artifactStoreBytes: 10 * 1024 ** 3 } })).toEqual([
+      'platform.yaml: publisher.storage.capacity: 2Gi without storage is less than twice limits.artifactStoreBytes, 21474836480 bytes',
+    ]);
   });
 });
 

@@ -17,6 +17,9 @@ const publisherName = 'orka-workspaces-publisher';
 const configName = 'orka-publisher-config';
 const claimName = 'orka-publisher-data';
 
+/** Size of the volume of a publisher without storage. */
+export const temporaryVolume = '2Gi';
+
 const configFolder = '/etc/orka/publisher';
 const keyFolder = '/var/run/secrets/orka/publisher';
 
@@ -229,7 +232,7 @@ function publisherPod({ image, resources, storage }: PublisherInstallProps): obj
       { name: 'config', configMap: { name: configName, defaultMode: 0o440 } },
       // The Pod waits for its keys: without them it could serve nobody.
       { name: 'keys', secret: { secretName: publisherSecretName, defaultMode: 0o440, optional: false } },
-      { name: 'data', ...(storage ? { persistentVolumeClaim: { claimName } } : { emptyDir: { sizeLimit: '2Gi' } }) },
+      { name: 'data', ...(storage ? { persistentVolumeClaim: { claimName } } : { emptyDir: { sizeLimit: temporaryVolume } }) },
       { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
     ],
   };

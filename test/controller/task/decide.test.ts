@@ -820,7 +820,7 @@ describe('a Task with a repository, by what is known of it:', () => {
     ['an archive that is being named: it waits', { work: 'refresh' }, soon, undefined],
     [
       'a refusal on record whose run has not ended: it waits for its words',
-      { standing: { is: 'over', code: 'tree_refused', givenUp: false }, work: 'prepare' },
+      { standing: { is: 'over', code: 'tree_refused', detail: undefined, givenUp: false }, work: 'prepare' },
       soon,
       undefined,
     ],
