@@ -833,12 +833,12 @@ describe('a Task with a repository, by what is known of it:', () => {
     ['a refusal of this process', { refusal }, { state: 'Failed', reason: 'CredentialBlocked' }],
     [
       'a refusal on record',
-      { standing: { is: 'over', code: 'repository_absent', givenUp: false } },
+      { standing: { is: 'over', code: 'repository_absent', detail: undefined, givenUp: false } },
       { state: 'Failed', reason: 'InvalidWorkspace' },
     ],
     [
       'a call that was given up',
-      { standing: { is: 'over', code: 'repository_absent', givenUp: true } },
+      { standing: { is: 'over', code: 'repository_absent', detail: undefined, givenUp: true } },
       { state: 'Failed', reason: 'WorkspaceUnsupported' },
     ],
   ])('%s ends it, also when its pool serves', (_, change, expected) => {
