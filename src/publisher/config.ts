@@ -5,6 +5,7 @@ import { isCidr } from '../lib/cidr.js';
 import { CodedError } from '../lib/errors.js';
 import { checked, decodeText, flag, integer, list, optional, record, text, WireError } from '../lib/decode.js';
 import type { Decoded } from '../lib/decode.js';
+import { codeOf } from './log.js';
 
 const isHost = (host: string): boolean =>
   isIP(host) !== 0 ||
@@ -51,7 +52,7 @@ export async function readConfig(file: string): Promise<PublisherConfig> {
       const { at: _, ...finding } = cause.finding;
       throw new ConfigError('config', { ...finding, at: file }, { cause });
     }
-    throw new ConfigError('config', { at: file, says: 'cannot be read', allowed: 'a file that can be read' }, { cause });
+    throw new ConfigError('config', { at: file, says: `cannot be read (${codeOf(cause)})` }, { cause });
   }
 }
 

@@ -23,6 +23,8 @@ class KeysError extends CodedError<'keys'> {}
 
 const longest = 64 * 1024;
 
+const keysSource = 'the controller writes these files as the Secret orka-publisher-auth';
+
 /** The keys of the publisher, read again while it runs: a mounted Secret changes without a restart. */
 export class Keys {
   readonly #folder: string;
@@ -99,7 +101,7 @@ async function readKeys(folder: string): Promise<KeySet> {
     createSecureContext({ cert, key });
   } catch {
     // What OpenSSL says may quote the file.
-    throw new KeysError('keys', { at: folder, field: keyFiles.cert, allowed: `a certificate with the key of ${keyFiles.key}` });
+    throw new KeysError('keys', { at: folder, field: keyFiles.cert, allowed: `a certificate that matches ${keyFiles.key}` });
   }
   return keys;
 }
@@ -109,7 +111,11 @@ async function readKey(folder: string, file: string): Promise<string> {
     const content = await readFile(path.join(folder, file));
     if (content.length <= longest) return file.startsWith('tls') ? content.toString() : content.toString().trim();
   } catch (cause) {
-    throw new KeysError('keys', { at: folder, field: file, says: `cannot be read (${codeOf(cause)})` }, { cause });
+    throw new KeysError(
+      'keys',
+      { at: folder, field: file, says: `cannot be read (${codeOf(cause)})`, remedy: keysSource },
+      { cause },
+    );
   }
   throw new KeysError('keys', { at: folder, field: file, allowed: `at most ${longest} bytes` });
 }

@@ -185,7 +185,10 @@ describe('a repository', () => {
 
   test.each([
     [['--source-forge', 'git.example', '--source-forge', 'git.corp:8443'], 'a repository of git.example, git.corp:8443'],
-    [[], 'repositories are switched off in this installation; the operator of the platform sets publisher.forges'],
+    [
+      [],
+      'repositories are switched off in this installation; the operator of the platform sets publisher.enabled: true and publisher.forges',
+    ],
   ])('that the operator does not allow is refused: %j', (args, says) => {
     const { code, stdout } = today(example, ...args, '--agent-sandbox-enabled', '--acp-workspace-dispatch-enabled');
     expect([code, stdout]).toEqual([1, expect.stringContaining(says)]);

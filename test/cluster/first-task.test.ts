@@ -256,7 +256,7 @@ describe('with both switches on', () => {
         what: 'a repository without forges',
         task: taskLike('refused-repository', { workspace: { gitRepo: repository } }),
         field: 'spec.workspace.gitRepo',
-        says: 'the operator of the platform sets publisher.forges',
+        says: 'the operator of the platform sets publisher.enabled: true and publisher.forges',
         status: { execution: { state: 'Failed', outcome: 'Failed', reason: 'InvalidWorkspace' } },
       },
       {

@@ -90,7 +90,7 @@ describe('with gitRepo', () => {
 
   test('an identity that does not follow from the URL is told the one that does', () => {
     expect(text(refused({ gitRepo, sourceRepository: { provider: 'github', id: 'github.com/acme/lib' } }))).toContain(
-      'allowed: nothing, or {"provider":"github","id":"github.com/acme/app"}, which gitRepo says',
+      'allowed: nothing, or the identity of gitRepo: {"provider":"github","id":"github.com/acme/app"}',
     );
   });
 
@@ -129,7 +129,7 @@ describe('with gitRepo', () => {
 describe('the operator', () => {
   test('is named where no forge is listed', () => {
     expect(text(refused({ gitRepo }, []))).toBe(
-      'Task team-a/t1: spec.workspace.gitRepo: repositories are switched off in this installation; the operator of the platform sets publisher.forges in platform.yaml and applies it',
+      'Task team-a/t1: spec.workspace.gitRepo: repositories are switched off in this installation; the operator of the platform sets publisher.enabled: true and publisher.forges in platform.yaml and applies it',
     );
   });
 

@@ -56,7 +56,11 @@ export const preflightRules: readonly AdmissionRule[] = [
     const { sourceRepository: found } = workspace;
     if (!read || 'problem' in read || !found || sameRepository(read.repository, found)) return undefined;
     const { provider, id } = read.repository;
-    return { field: 'sourceRepository', found, allowed: `nothing, or ${JSON.stringify({ provider, id })}, which gitRepo says` };
+    return {
+      field: 'sourceRepository',
+      found,
+      allowed: `nothing, or the identity of gitRepo: ${JSON.stringify({ provider, id })}`,
+    };
   }),
   repositoryRule('source-ref', (workspace) => {
     const wrong = sourceRefProblem(workspace);
@@ -78,7 +82,7 @@ export const preflightRules: readonly AdmissionRule[] = [
       return {
         field: 'gitRepo',
         says: 'repositories are switched off in this installation',
-        remedy: operatorSets('publisher.forges'),
+        remedy: operatorSets('publisher.enabled: true and publisher.forges'),
       };
     const problem = forgeProblem(read.forge, forges);
     return problem && { field: 'gitRepo', ...problem };
