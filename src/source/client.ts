@@ -146,8 +146,8 @@ export class PublisherClient {
           },
         });
         outgoing.once('socket', (socket) => {
-          if (!socket.connecting) mayHaveArrived = true;
-          socket.once('secureConnect', () => (mayHaveArrived = true));
+          if (socket.connecting) socket.once('secureConnect', () => (mayHaveArrived = true));
+          else mayHaveArrived = true;
         });
         outgoing.once('error', reject);
         outgoing.once('response', (answer) => {

@@ -1,7 +1,8 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { PublisherClient } from '../../src/source/client.js';
 import { PublisherError } from '../../src/source/errors.js';
 import type { PrepareRequest, ResolveRequest } from '../../src/source/messages.js';
@@ -125,6 +126,22 @@ test('an operation carries bearer, capability, digest and credential, and the re
   expect(second.headers).not.toHaveProperty('x-orka-publisher-credential');
   expect(JSON.parse(seen[0]!.body)).toEqual(resolve);
   expect(connections()).toBe(1);
+});
+
+test('calls on one connection leave no listener on its socket', async () => {
+  const listening = jest.spyOn(TLSSocket.prototype, 'once');
+  try {
+    const { url } = await serve(answered(resolved));
+    const client = clientOf(url);
+    for (let call = 0; call < 3; call++) await client.resolve(resolve, undefined, usual());
+    const events: readonly (readonly unknown[])[] = listening.mock.calls;
+    const contexts = listening.mock.contexts as readonly TLSSocket[];
+    const sockets = contexts.filter((_, index) => events[index]?.[0] === 'secureConnect');
+    expect(sockets.length).toBeGreaterThan(0);
+    expect(sockets.map((socket) => socket.listenerCount('secureConnect'))).toEqual(sockets.map(() => 0));
+  } finally {
+    listening.mockRestore();
+  }
 });
 
 test('a certificate that the trusted one signed is refused, and nothing is sent', async () => {
