@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import path from 'node:path';
 import { CodedError } from '../lib/errors.js';
 import type { PublisherSettings } from '../publisher/main.js';
 import { publisherFlags } from './publisher-options.js';
@@ -32,8 +33,9 @@ export function publisherSettings(command: Command): PublisherSettings {
   return {
     configFile: text('configFile'),
     keysFolder: text('keysFolder'),
-    dataFolder: text('dataFolder'),
-    tempFolder: text('tempFolder'),
+    // Git runs in folders of its own, where a relative path would name another place.
+    dataFolder: path.resolve(text('dataFolder')),
+    tempFolder: path.resolve(text('tempFolder')),
     gitBinary: text('gitBinary'),
     ports: { operations: port('operationPort'), artifacts: port('artifactPort'), probes: port('probePort') },
   };

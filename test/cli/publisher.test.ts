@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Command } from 'commander';
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,6 +8,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { publisherOptions } from '../../src/cli/publisher-options.js';
+import { publisherSettings } from '../../src/cli/publisher.js';
 import { PublisherClient } from '../../src/source/client.js';
 import { selfSigned } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
@@ -137,3 +140,11 @@ test.each(['OPERATION', 'ARTIFACT', 'PROBE'])(
   },
   limit(30_000),
 );
+
+test('a relative folder is below the working directory of the process', () => {
+  const command = new Command();
+  for (const option of publisherOptions()) command.addOption(option);
+  command.parse(['--data', 'data', '--temp', 'temp'], { from: 'user' });
+  const { dataFolder, tempFolder } = publisherSettings(command);
+  expect([dataFolder, tempFolder]).toEqual([path.resolve('data'), path.resolve('temp')]);
+});
