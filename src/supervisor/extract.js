@@ -4,15 +4,19 @@
  * Puts the archive of a repository into an empty folder, as the user who owns the folder. Each file and folder is made in an open folder of
  * which every name was made here, so no path is ever resolved; links are made last. Source: repository.md §4.3.
  */
-import { closeSync, constants, fchmodSync, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
 import { archiveLimits, checkArchivePath, checkLinkGraph, checkLinkTarget, shownPath } from '../source/archive-rules.js';
 import { TarReader } from './tar-reader.js';
+import { RecordWriter } from './tree.js';
 import { entryAt, folderFlags, namesIn, openFolder } from './walk.js';
 
 /** @typedef {import('./tar-reader.js').TarEntry} TarEntry */
 /** @typedef {import('./walk.js').Folder} Folder */
 /** @typedef {import('./session-user.js').ExtractOrder} ExtractOrder */
 /** @typedef {import('./session-user.js').ExtractAnswer} ExtractAnswer */
+/** @typedef {import('./tree.js').Line['kind']} Kind */
+/** An entry of the folder. @typedef {{ readonly path: string, readonly kind: Kind, readonly mode: number, readonly size: number, readonly target?: string, sum: string }} Made */
 
 /** The archive is refused. The message names the entry and the rule. */
 export class ArchiveError extends Error {}
@@ -20,6 +24,8 @@ export class ArchiveError extends Error {}
 const fileFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** @type {Readonly<Record<TarEntry['kind'], readonly number[]>>} */
 const modes = { file: [0o644, 0o755], folder: [0o755], link: [0o777] };
+/** Of every folder that is made. */
+const folderMode = 0o700;
 
 /** @param {string | Uint8Array} path @param {string} says */
 const refused = (path, says) => new ArchiveError(`${says}: ${shownPath(path)}`);
@@ -70,16 +76,20 @@ export class Extraction {
   });
   /** Of every entry of the archive. @type {Map<string, TarEntry['kind']>} */
   #kinds = new Map();
-  /** Entries that belong into the folder. @type {{ readonly path: string, readonly target?: string }[]} */
+  /** Entries that belong into the folder. @type {Made[]} */
   #wanted = [];
+  #record;
+  /** Of the file that is being written. @type {import('node:crypto').Hash | undefined} */
+  #hash;
   #bytes = 0;
   /** The file that is being written. @type {number | undefined} */
   #fd;
   #files = 0;
   #links = 0;
 
-  /** @param {ExtractOrder} order */
-  constructor({ folder, relativeRoot, limits = archiveLimits }) {
+  /** @param {ExtractOrder} order @param {number} [record] an open file, for what {@link compare} of tree.js compares with */
+  constructor({ folder, relativeRoot, limits = archiveLimits }, record) {
+    this.#record = record;
     this.#root = openFolder(folder);
     if (namesIn(this.#root).next().done !== true) throw new ArchiveError('the workspace is not empty');
     this.#folders = new OpenFolders(this.#root);
@@ -101,8 +111,21 @@ export class Extraction {
     for (const { path, target } of this.#wanted)
       if (target !== undefined) symlinkSync(Buffer.from(target), this.#folders.entry(path));
     this.#folders.close();
+    this.#writeRecord();
     const { id: folderId } = this.#root;
     return { folderId, entries: this.#wanted.length, files: this.#files, links: this.#links, bytes: this.#bytes };
+  }
+
+  /**
+   * The record says what was written here, and nothing is read back: each name was new in a folder made here, and the bytes have the digest
+   * that the supervisor checked. Whatever else the folder holds is later found as a change, while a second reading would take it for given.
+   */
+  #writeRecord() {
+    if (this.#record === undefined) return;
+    const writer = new RecordWriter(this.#record);
+    for (const { path, kind, mode, size, sum, target = '' } of this.#wanted.sort(inOrderOfWalk))
+      writer.add({ path: latin1(path), kind, mode, size, sum, target: latin1(target) });
+    writer.end();
   }
 
   /** @param {string} path */
@@ -124,7 +147,7 @@ export class Extraction {
     this.#kinds.set(path, kind);
     this.#count(path, size, target.length);
     if (!path.startsWith(this.#within)) return;
-    this.#make(kind, path.slice(this.#within.length), mode, target);
+    this.#make(kind, path.slice(this.#within.length), mode, size, target);
   }
 
   /** @param {string} path @param {number} size @param {number} targetSize */
@@ -136,29 +159,31 @@ export class Extraction {
     if (this.#bytes > treeBytes) throw refused(path, `the files have more than ${treeBytes} bytes together`);
   }
 
-  /** @param {TarEntry['kind']} kind @param {string} path in the folder @param {number} mode @param {Buffer} target */
-  #make(kind, path, mode, target) {
+  /** @param {Kind} kind @param {string} path in the folder @param {number} mode @param {number} size @param {Buffer} target */
+  #make(kind, path, mode, size, target) {
     if (kind === 'link') {
       const problem = checkLinkTarget(path, target);
       if (problem) throw refused(problem.path, problem.says);
       this.#links++;
-      this.#wanted.push({ path, target: target.toString('utf8') });
+      this.#wanted.push({ path, kind, mode, size: 0, sum: '', target: target.toString('utf8') });
       return;
     }
-    this.#wanted.push({ path });
     const at = this.#folders.entry(path);
     if (kind === 'folder') {
-      mkdirSync(at, 0o700);
+      this.#wanted.push({ path, kind, mode: folderMode, size: 0, sum: '' });
+      mkdirSync(at, folderMode);
       return;
     }
-    this.#fd = openSync(at, fileFlags, 0o600);
+    this.#wanted.push({ path, kind, mode, size, sum: '' });
+    this.#fd = openSync(at, fileFlags, mode);
     this.#files++;
-    fchmodSync(this.#fd, mode);
+    if (this.#record !== undefined) this.#hash = createHash('sha256');
   }
 
   /** @param {Buffer} part */
   #write(part) {
     if (this.#fd === undefined) return;
+    this.#hash?.update(part);
     for (let at = 0; at < part.length;) at += writeSync(this.#fd, part, at);
   }
 
@@ -166,5 +191,22 @@ export class Extraction {
     if (this.#fd === undefined) return;
     closeSync(this.#fd);
     this.#fd = undefined;
+    const file = this.#wanted.at(-1);
+    if (file && this.#hash) file.sum = this.#hash.digest('hex');
+    this.#hash = undefined;
   }
 }
+
+/** @param {string} text */
+const latin1 = (text) => Buffer.from(text).toString('latin1');
+
+/** Names by their bytes, of which `/` ends each, without making them. @param {Made} a @param {Made} b */
+function inOrderOfWalk({ path: a }, { path: b }) {
+  const length = Math.min(a.length, b.length);
+  let at = 0;
+  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return at === length ? a.length - b.length : rankOf(a.charCodeAt(at)) - rankOf(b.charCodeAt(at));
+}
+
+/** Surrogates stand for code points above all others. @param {number} unit */
+const rankOf = (unit) => (unit === 0x2f ? 0 : unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800);

@@ -19,13 +19,17 @@ function failure(error) {
   return { failed: shownPath(code) };
 }
 
+/** Descriptor of the record. The supervisor opened it: the session's user may not. */
+const record = 3;
+
 async function answer() {
-  /** @type {{ readonly identity?: SessionIdentity, readonly order: ExtractOrder }} */
-  const { identity, order } = JSON.parse(process.argv[2] ?? '');
+  /** @type {{ readonly identity?: SessionIdentity, readonly order: ExtractOrder, readonly isRecorded: boolean }} */
+  const { identity, order, isRecorded } = JSON.parse(process.argv[2] ?? '');
   try {
-    process.umask(0o077);
+    // Each entry is made with its own mode.
+    process.umask(0);
     if (identity) becomeUser(identity);
-    const extraction = new Extraction(order);
+    const extraction = new Extraction(order, isRecorded ? record : undefined);
     for await (const part of process.stdin) extraction.push(part);
     return extraction.end();
   } catch (error) {

@@ -83,18 +83,6 @@ export interface ExtractAnswer {
   readonly bytes: number;
 }
 
-/** Records what a folder holds. */
-export interface CaptureOrder {
-  readonly capture: true;
-  readonly folder: string;
-  readonly maxEntries: number;
-}
-
-export interface CaptureAnswer {
-  readonly folderId: string;
-  readonly entries: number;
-}
-
 /** Compares a folder with its record. */
 export interface CompareOrder {
   readonly folder: string;
@@ -144,7 +132,6 @@ const extractAnswer: Decoder<ExtractAnswer> = record({
   links: count,
   bytes: count,
 });
-const captureAnswer: Decoder<CaptureAnswer> = record({ folderId: text({ max: 64 }), entries: count });
 const compareAnswer: Decoder<CompareAnswer> = record({
   folderId: text({ max: 64 }),
   entries: count,
@@ -161,17 +148,7 @@ export function scanAs(identity: SessionIdentity | undefined, order: ScanOrder, 
   return asUser(identity, (user) => user.scan(order, within));
 }
 
-/** Writes what a folder of a session holds to an open file. Throws {@link WalkError}. */
-export async function captureAs(
-  identity: SessionIdentity | undefined,
-  order: CaptureOrder,
-  file: number,
-  within: number,
-): Promise<CaptureAnswer> {
-  return decodeAnswer(captureAnswer, await run(identity, order, within, file));
-}
-
-/** Compares a folder of a session with what {@link captureAs} wrote. Throws {@link WalkError}. */
+/** Compares a folder of a session with what {@link extractAs} recorded. Throws {@link WalkError}. */
 export async function compareAs(
   identity: SessionIdentity | undefined,
   order: CompareOrder,
@@ -185,14 +162,17 @@ export async function compareAs(
 /**
  * Fills an empty folder of a session from an archive. `feed` writes the archive, and throws if it is not the right one: then the child ends
  * before it makes a link, and the error of `feed` is thrown, unless the child refused the archive before. Throws {@link WalkError}.
+ *
+ * @param file where the child records what it made
  */
 export async function extractAs(
   identity: SessionIdentity | undefined,
   order: ExtractOrder,
   feed: (archive: Writable, signal: AbortSignal) => Promise<void>,
   within: number,
+  file?: number,
 ): Promise<ExtractAnswer> {
-  const child = spawnChild([extractor, JSON.stringify({ identity, order })]);
+  const child = spawnChild([extractor, JSON.stringify({ identity, order, isRecorded: file !== undefined })], file);
   const ended = new AbortController();
   const answered = answerOf(child, within).finally(() => ended.abort());
   const fed = feed(child.stdin, ended.signal).then(() => child.stdin.end());
@@ -383,7 +363,7 @@ class UserChild {
 
 function run(
   identity: SessionIdentity | undefined,
-  order: CaptureOrder | CompareOrder,
+  order: CompareOrder,
   within: number,
   file: number,
   signal?: AbortSignal,

@@ -21,10 +21,12 @@ export class TarError extends Error {}
 const kinds = { 0: 'file', 2: 'link', 5: 'folder' };
 const numbers = new Set(['atime', 'ctime', 'mtime']);
 
+const none = Buffer.alloc(0);
+
 export class TarReader {
   #taker;
-  /** Of a header, or of records. */
-  #held = Buffer.alloc(0);
+  /** Of a header, or of records. @type {Buffer} */
+  #held = none;
   /** Bytes that `#held` waits for. */
   #wanted = block;
   #isRecords = false;
@@ -76,13 +78,15 @@ export class TarReader {
   #hold(part) {
     if (this.#zeroBlocks === 2) throw new TarError('there are bytes after its end');
     const taken = part.subarray(0, this.#wanted - this.#held.length);
-    this.#held = Buffer.concat([this.#held, taken]);
+    this.#held = this.#held.length === 0 ? taken : Buffer.concat([this.#held, taken]);
     if (this.#held.length === this.#wanted) {
       const whole = this.#held;
-      this.#held = Buffer.alloc(0);
+      this.#held = none;
       if (this.#isRecords) this.#takeRecords(whole);
       else this.#takeHeader(whole);
     }
+    // A part is its giver's again after it was pushed.
+    else if (this.#held === taken) this.#held = Buffer.from(taken);
     return part.subarray(taken.length);
   }
 
@@ -137,13 +141,16 @@ export class TarReader {
 /** @param {number} size */
 const fillingOf = (size) => (block - (size % block)) % block;
 
-/** @param {Buffer} bytes */
-const isZero = (bytes) => bytes.every((byte) => byte === 0);
+const zeros = Buffer.alloc(longestRecords);
+
+/** Never of more bytes than records may have. @param {Buffer} bytes */
+const isZero = (bytes) => bytes.compare(zeros, 0, bytes.length) === 0;
 
 /** @param {Buffer} header */
 function checkForm(header) {
   if (header.toString('latin1', 257, 265) !== 'ustar\u000000') throw new TarError('a header is not in the POSIX form');
-  const sum = header.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
+  let sum = 8 * 0x20;
+  for (let at = 0; at < block; at++) if (at < 148 || at >= 156) sum += header[at] ?? 0;
   if (octal(header, 148, 8, 'checksum') !== sum) throw new TarError('a header has a wrong checksum');
 }
 

@@ -20,8 +20,6 @@ import { entryAt, idOf, longestPath, namesIn, openFolder, pathOnly } from './wal
 /** @typedef {import('node:fs').BigIntStats} BigIntStats */
 /** @typedef {import('./session-user.js').CompareOrder} CompareOrder */
 /** @typedef {import('./session-user.js').CompareAnswer} CompareAnswer */
-/** @typedef {import('./session-user.js').CaptureAnswer} CaptureAnswer */
-/** @typedef {import('./session-user.js').CaptureOrder} CaptureOrder */
 /** `path`: of bytes, as latin1. @typedef {{ readonly path: string, readonly kind: 'file' | 'folder' | 'link', readonly mode: number, readonly size: number, readonly sum: string, readonly target: string }} Line */
 /** @typedef {{ readonly path: Buffer, readonly at: Buffer, readonly kind: Line['kind'], readonly stat: BigIntStats }} Found */
 
@@ -68,7 +66,7 @@ function sortedNames(folder, most) {
  *
  * @param {Folder} root @param {number} maxEntries @returns {Generator<Found, undefined>}
  */
-function* entriesBelow(root, maxEntries) {
+export function* entriesBelow(root, maxEntries) {
   let entries = 0;
   const levels = [{ folder: root, path: /** @type {Buffer} */ (Buffer.alloc(0)), names: sortedNames(root, maxEntries).values() }];
   try {
@@ -146,7 +144,7 @@ function contentSum(at, { stat }) {
 const targetOf = ({ at }) => readlinkSync(at, { encoding: 'buffer' });
 
 /** @param {Found} found @param {boolean} isRead whether its contents matter @returns {Line} */
-function lineOf(found, isRead) {
+export function lineOf(found, isRead) {
   const { path, kind, stat } = found;
   return {
     path: path.toString('latin1'),
@@ -171,29 +169,27 @@ class Sizes {
   }
 }
 
-/**
- * Writes the record of a workspace to an open file.
- *
- * @param {CaptureOrder} order @param {number} fd @returns {CaptureAnswer}
- */
-export function capture({ folder, maxEntries }, fd) {
-  const root = openFolder(folder);
-  const sizes = new Sizes();
-  let [entries, text] = [0, ''];
-  const flush = () => {
-    const bytes = Buffer.from(text, 'latin1');
-    for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
-    text = '';
-  };
-  for (const found of entriesBelow(root, maxEntries)) {
-    sizes.add(found);
-    entries++;
-    const { path, kind, mode, size, sum, target } = lineOf(found, true);
-    text += `${JSON.stringify([path, kind, mode, size, sum, target])}\n`;
-    if (text.length > piece.length) flush();
+/** Writes the record of a workspace to an open file. Lines come in the order of the walk. */
+export class RecordWriter {
+  #fd;
+  #text = '';
+
+  /** @param {number} fd */
+  constructor(fd) {
+    this.#fd = fd;
   }
-  flush();
-  return { folderId: root.id, entries };
+
+  /** @param {Line} line */
+  add({ path, kind, mode, size, sum, target }) {
+    this.#text += `${JSON.stringify([path, kind, mode, size, sum, target])}\n`;
+    if (this.#text.length > piece.length) this.end();
+  }
+
+  end() {
+    const bytes = Buffer.from(this.#text, 'latin1');
+    for (let at = 0; at < bytes.length;) at += writeSync(this.#fd, bytes, at);
+    this.#text = '';
+  }
 }
 
 /** Lines of a record, without holding it. @param {number} fd @returns {Generator<Line, undefined>} */
@@ -212,7 +208,7 @@ function* recorded(fd) {
   }
 }
 
-/** Order of the walk: by names, of which `/` ends each. @param {string} a @param {string} b */
+/** Order of the walk: by names, of which `/` ends each. @param {string} a as latin1 @param {string} b */
 function order(a, b) {
   const [x, y] = [a.replaceAll('/', '\0'), b.replaceAll('/', '\0')];
   return x < y ? -1 : x > y ? 1 : 0;

@@ -2,7 +2,7 @@
 
 import { closeSync, readSync, writeSync } from 'node:fs';
 import { becomeUser } from './become-user.js';
-import { capture, compare, TreeError } from './tree.js';
+import { compare, TreeError } from './tree.js';
 import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
 
 /** @typedef {import('./identities.js').SessionIdentity} SessionIdentity */
@@ -12,8 +12,6 @@ import { emptyFolder, openFolder, removeOwn, walk } from './walk.js';
 /** @typedef {import('./session-user.js').ScanAnswer} ScanAnswer */
 /** @typedef {import('./session-user.js').RemoveAnswer} RemoveAnswer */
 /** @typedef {import('./session-user.js').SignalAnswer} SignalAnswer */
-/** @typedef {import('./session-user.js').CaptureOrder} CaptureOrder */
-/** @typedef {import('./session-user.js').CaptureAnswer} CaptureAnswer */
 /** @typedef {import('./session-user.js').CompareOrder} CompareOrder */
 /** @typedef {import('./session-user.js').CompareAnswer} CompareAnswer */
 /** @typedef {{ readonly refused: string } | { readonly exceeded: string }} TreeProblem */
@@ -84,15 +82,14 @@ function signalOthers({ signal }, identity) {
 /** Descriptor of the record of a workspace. The supervisor opened it: the session's user may not. */
 const record = 3;
 
-/** @param {string} line @returns {ScanAnswer | RemoveAnswer | SignalAnswer | CaptureAnswer | CompareAnswer | { readonly failed: string } | TreeProblem} */
+/** @param {string} line @returns {ScanAnswer | RemoveAnswer | SignalAnswer | CompareAnswer | { readonly failed: string } | TreeProblem} */
 function answer(line) {
-  /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder | SignalOrder | CaptureOrder | CompareOrder }} */
+  /** @type {{ readonly identity?: SessionIdentity, readonly order: ScanOrder | RemoveOrder | SignalOrder | CompareOrder }} */
   const { identity, order } = JSON.parse(line);
   try {
     if (identity && process.getuid?.() !== identity.uid) becomeUser(identity);
     if ('signal' in order) return signalOthers(order, identity);
     if ('mostPaths' in order) return compare(order, record);
-    if ('capture' in order) return capture(order, record);
     return 'folder' in order ? scan(order) : remove(order);
   } catch (error) {
     if (error instanceof TreeError) return error.code === 'refused' ? { refused: error.message } : { exceeded: error.message };

@@ -3,7 +3,6 @@ import { closeSync, constants, openSync } from 'node:fs';
 import path from 'node:path';
 import { CodedError } from '../lib/errors.js';
 import type { CreateSessionRequest } from '../harness/sessions.js';
-import { archiveLimits } from '../source/archive-rules.js';
 import { downloadArtifact } from './artifact-download.js';
 import type { ArtifactApi } from './config.js';
 import type { SessionIdentity } from './identities.js';
@@ -12,14 +11,14 @@ import type { Log } from './log.js';
 import { recordName } from './session-folder.js';
 import { workspaceSubject } from '../harness/creation.js';
 import type { SessionFolder } from './session-folder.js';
-import { captureAs, compareAs, extractAs, WalkError } from './session-user.js';
+import { compareAs, extractAs, WalkError } from './session-user.js';
 import type { CompareAnswer } from './session-user.js';
 
 /** `refused`: no other try can make a workspace of this repository. `changed`: the folder is not the one that was made. */
 export class WorkspaceError extends CodedError<'refused' | 'changed'> {}
 
-/** Milliseconds: a session is waited for a minute and a half. */
-const [extractWithin, captureWithin] = [50_000, 20_000];
+/** Milliseconds, the download included. A session is waited for a minute and a half, in which Git and the agent have to start too. */
+export const extractWithin = 45_000;
 /** Changed paths that an answer names. */
 const mostPaths = 20;
 
@@ -42,11 +41,13 @@ export async function fillWorkspace(filling: Filling, artifacts: ArtifactApi | u
   const { order, folder, identity, signal } = filling;
   const { baseline } = order.workspace;
   if (!baseline.artifact) return;
-  const extracted = await extract(filling, artifacts);
-  const entries = await record(filling);
+  const from = performance.now();
+  const { entries, bytes } = await extract(filling, artifacts);
+  const extracted = performance.now();
   const withoutGit = await makeRepository(folder, baseline.revision, identity, signal);
   const session = order.runtimeSessionID;
-  log.info('workspace filled', { session, entries, bytes: extracted.bytes });
+  const [extractMs, gitMs] = [extracted - from, performance.now() - extracted].map(Math.round) as [number, number];
+  log.info('workspace filled', { session, entries, bytes, extractMs, gitMs });
   if (withoutGit !== undefined) log.info('no local repository', { session, why: withoutGit });
 }
 
@@ -59,13 +60,16 @@ async function extract({ order, folder, identity, signal }: Filling, artifacts: 
   const wanted = { folder: folder.workspace, ...(relativeRoot === undefined ? {} : { relativeRoot }) };
   const feed = (archive: Parameters<typeof downloadArtifact>[3], ended: AbortSignal) =>
     downloadArtifact(artifacts.url, artifact, authorization, archive, AbortSignal.any([signal, ended]));
+  const file = openRecord(folder);
   try {
-    const answer = await extractAs(identity, wanted, feed, extractWithin);
+    const answer = await extractAs(identity, wanted, feed, extractWithin, file);
     if (answer.folderId !== folder.workspaceId)
       throw new WorkspaceError('changed', { at: workspaceSubject, says: 'it was replaced' });
     return answer;
   } catch (cause) {
     throw cause instanceof WalkError && cause.code === 'refused' ? refused(cause) : cause;
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -75,21 +79,10 @@ function refused(cause: WalkError): WorkspaceError {
 
 const recordOf = ({ root }: SessionFolder) => path.join(root, recordName);
 
-/** Records what the workspace begins with, where the session can neither read nor change it. */
-async function record({ folder, identity }: Filling): Promise<number> {
-  const file = openSync(
-    recordOf(folder),
-    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-    0o600,
-  );
-  try {
-    const order = { capture: true, folder: folder.workspace, maxEntries: archiveLimits.entries } as const;
-    return (await captureAs(identity, order, file, captureWithin)).entries;
-  } catch (cause) {
-    throw cause instanceof WalkError && cause.code === 'refused' ? refused(cause) : cause;
-  } finally {
-    closeSync(file);
-  }
+/** What the workspace begins with, where the session can neither read nor change it. */
+function openRecord(folder: SessionFolder): number {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  return openSync(recordOf(folder), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
 }
 
 /** What was changed since the workspace was filled. Its processes must stand still. Throws {@link WalkError}. */

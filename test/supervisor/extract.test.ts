@@ -1,14 +1,28 @@
 /** Archives that attack: what is refused leaves no link, no file outside, and a reason that names the entry. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { TarReader } from '../../src/supervisor/tar-reader.js';
-import { extractAs } from '../../src/supervisor/session-user.js';
+import { compareAs, extractAs } from '../../src/supervisor/session-user.js';
 import type { ExtractAnswer, ExtractOrder } from '../../src/supervisor/session-user.js';
 import { archive, tree } from '../support/archive.js';
 import type { ArchiveEntry } from '../support/archive.js';
+import { eventually } from '../support/eventually.js';
+import { recordFolder } from '../support/workspace-record.js';
 
 let root: string;
 let folder: string;
@@ -21,11 +35,12 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
+const feedOf = (bytes: Buffer) => async (target: NodeJS.WritableStream) => {
+  await new Promise<void>((resolve) => target.write(bytes, () => resolve()));
+};
+
 function extract(bytes: Buffer, more: Partial<ExtractOrder> = {}): Promise<ExtractAnswer> {
-  const feed = async (target: NodeJS.WritableStream) => {
-    await new Promise<void>((resolve) => target.write(bytes, () => resolve()));
-  };
-  return extractAs(undefined, { folder, ...more }, feed, 20_000);
+  return extractAs(undefined, { folder, ...more }, feedOf(bytes), 20_000);
 }
 
 /** Names below the folder, at any depth. */
@@ -195,6 +210,55 @@ describe('an archive', () => {
     const { symlinkSync } = await import('node:fs');
     symlinkSync('/tmp', folder);
     await expect(extract(archive([{ path: 'b' }]))).rejects.toMatchObject({ code: 'failed' });
+  });
+
+  test('is recorded as a walk of what it became finds it', async () => {
+    const names = [
+      'a-b',
+      'a/z',
+      'a/a',
+      'a.b',
+      'a0',
+      'B',
+      'Ä',
+      '\u{1f600}',
+      '\uffee',
+      'é/ü/ö',
+      `${'d'.repeat(120)}/${'f'.repeat(150)}`,
+    ];
+    const files = names.map((name, i) => ({
+      path: name,
+      content: name.repeat(i * 1000),
+      ...(i % 2 === 0 ? { mode: 0o755 } : {}),
+    }));
+    const bytes = tree([...files, { path: 'l', target: 'a/ü' }, { path: 'empty', content: '' }]);
+    for (const relativeRoot of ['', 'a']) {
+      rmSync(folder, { recursive: true });
+      mkdirSync(folder);
+      const [made, read] = ['made', 'read'].map((name) => path.join(root, `${name}-${relativeRoot}`)) as [string, string];
+      const [madeFile, readFile] = [openSync(made, 'wx'), openSync(read, 'wx')];
+      await extractAs(undefined, { folder, relativeRoot }, feedOf(bytes), 20_000, madeFile);
+      recordFolder(folder, readFile);
+      for (const file of [madeFile, readFile]) closeSync(file);
+      expect(readFileSync(made, 'utf8')).toBe(readFileSync(read, 'utf8'));
+      expect(readFileSync(made, 'utf8').trim().split('\n').length).toBe(relativeRoot === '' ? 17 : 2);
+    }
+  });
+
+  test('has what another put beside its files found as a change', async () => {
+    const file = openSync(path.join(root, 'record'), 'wx+');
+    const feed = async (target: NodeJS.WritableStream) => {
+      await new Promise<void>((resolve) =>
+        target.write(archive([{ path: 'd/' }, { path: 'd/f', content: 'x' }]), () => resolve()),
+      );
+      await eventually(() => existsSync(path.join(folder, 'd/f')));
+      writeFileSync(path.join(folder, 'd/f'), 'other');
+      writeFileSync(path.join(folder, 'd/g'), '');
+    };
+    await extractAs(undefined, { folder }, feed, 20_000, file);
+    const found = await compareAs(undefined, { folder, maxEntries: 10, mostPaths: 10 }, file, 20_000);
+    closeSync(file);
+    expect(found).toMatchObject({ entries: 2, changedPaths: ['d/f', 'd/g'] });
   });
 
   test('of 41 links one after the other is refused, and of 40 is not', async () => {

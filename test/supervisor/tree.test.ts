@@ -4,10 +4,11 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { captureAs, compareAs, WalkError } from '../../src/supervisor/session-user.js';
+import { compareAs, WalkError } from '../../src/supervisor/session-user.js';
 import type { CompareAnswer } from '../../src/supervisor/session-user.js';
 import type { Vector } from '../support/vectors.js';
 import { readVectors } from '../support/vectors.js';
+import { recordFolder } from '../support/workspace-record.js';
 
 interface Entry {
   readonly path: string;
@@ -55,10 +56,10 @@ function make(entries: readonly Entry[]): void {
   }
 }
 
-async function capture(maxEntries = 1000): Promise<void> {
+function capture(): void {
   const file = openSync(path.join(root, 'record'), 'wx', 0o600);
   try {
-    await captureAs(undefined, { capture: true, folder: workspace, maxEntries }, file, 20_000);
+    recordFolder(workspace, file);
   } finally {
     closeSync(file);
   }
@@ -92,7 +93,7 @@ const guarded: readonly Entry[] = [
 describe('a workspace', () => {
   test.each(delta.vectors)('is judged as by the reference: $name', async ({ input, output }) => {
     make(input.before ?? []);
-    await capture();
+    capture();
     renameSync(workspace, path.join(root, 'before'));
     make(input.after);
     const found = await compare().catch((error: unknown) => error);
@@ -120,7 +121,7 @@ describe('a workspace', () => {
     ],
   ])('is changed by %s', async (_, script, changedPaths) => {
     make(guarded);
-    await capture();
+    capture();
     run(script);
     expect(await compare()).toMatchObject({ changedPaths });
   });
@@ -153,7 +154,7 @@ describe('a workspace', () => {
     ['a name that is not UTF-8', `printf x > "$(printf 'a\\377b')"`, 'the path is not UTF-8: a\\xffb'],
   ])('is refused for %s, by path', async (_, script, says) => {
     make(guarded);
-    await capture();
+    capture();
     run(script);
     await expect(compare()).rejects.toMatchObject({ code: 'refused', finding: { says } });
   });
@@ -166,7 +167,7 @@ describe('a workspace', () => {
     ['rights that Git does not know', 'chmod 600 README.md; chmod 711 bin/run; chmod 000 src/main.go; chmod 700 src'],
   ])('is unchanged by %s', async (_, script) => {
     make(guarded);
-    await capture();
+    capture();
     run(script);
     expect(await compare()).toMatchObject({ entries: 0, deleted: 0, changedPaths: [] });
     expect(await compare()).toMatchObject({ entries: 0, deleted: 0, changedPaths: [] });
@@ -178,7 +179,7 @@ describe('a workspace', () => {
     ['bytes in all files', 'for i in $(seq 1 9); do truncate -s 250M f$i; done', 'the workspace has more than 2147483648 bytes'],
   ])('is refused for too many %s', async (_, script, says) => {
     make(guarded);
-    await capture(20);
+    capture();
     run(script);
     await expect(compare(20)).rejects.toMatchObject({ code: 'exceeded', finding: { says } });
   });
@@ -189,7 +190,7 @@ describe('a workspace', () => {
         path: name === 'a' ? 'a/q' : name,
       })),
     );
-    await capture();
+    capture();
     expect(await compare()).toMatchObject({ entries: 0, deleted: 0 });
     run('rm -r a; echo > a-; echo x > a0');
     expect(await compare()).toMatchObject({ changedPaths: ['a', 'a/a', 'a/q', 'a/z', 'a-', 'a0'], deleted: 4, files: 2 });
@@ -197,7 +198,7 @@ describe('a workspace', () => {
 
   test('whose folders are swapped for links while it is read is never left', async () => {
     make([...guarded, ...Array.from({ length: 300 }, (_, i) => ({ path: `d/${i}/f`, content: 'x' }))]);
-    await capture();
+    capture();
     const outside = path.join(root, 'outside');
     mkdirSync(outside);
     spawnSync('mkfifo', [path.join(outside, 'f')]);
