@@ -11,8 +11,7 @@ class LocalGitError extends CodedError<'git'> {}
 
 const git = '/usr/bin/git';
 /** Milliseconds. */
-export const madeWithin = 25_000;
-const removedWithin = 5_000;
+export const [madeWithin, removedWithin] = [25_000, 5_000];
 
 /** Nothing in a repository may change what is stored, or say which program runs. */
 const attributes = '* -text !eol !ident !filter !working-tree-encoding';

@@ -5,10 +5,12 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { sessionWait } from '../../src/controller/task/attempt.js';
 import type { Digest } from '../../src/lib/sha256.js';
 import { archiveLimits } from '../../src/source/archive-rules.js';
 import { workspaceMediaType } from '../../src/source/protocol.js';
 import { downloadArtifact } from '../../src/supervisor/artifact-download.js';
+import { madeWithin, removedWithin } from '../../src/supervisor/local-git.js';
 import { compareAs, extractAs } from '../../src/supervisor/session-user.js';
 import { extractWithin } from '../../src/supervisor/workspace.js';
 import { archive, digestOfArchive, tree } from '../support/archive.js';
@@ -76,6 +78,10 @@ function written(name: string, bytes: Buffer): readonly [string, Digest] {
   writeFileSync(file, bytes);
   return [file, digestOfArchive(bytes)];
 }
+
+test('what a workspace may take leaves its agent 15 seconds of those that a controller waits for a session', () => {
+  expect(extractWithin + madeWithin + removedWithin + 15_000).toBeLessThanOrEqual(sessionWait);
+});
 
 const block = Buffer.alloc(512, 'x');
 

@@ -19,7 +19,7 @@ import { follow } from './follow.js';
 import { moved } from './status.js';
 
 const beforeSending: readonly string[] = ['SessionStarting', 'Submitting'];
-const sessionWait = 90_000;
+export const sessionWait = 90_000;
 /** Between tries of a prompt that an instance has no room for. */
 const capacityPause = 1_000;
 /** Codes with which a supervisor answers a prompt that it does not begin. */
