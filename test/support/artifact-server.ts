@@ -46,7 +46,6 @@ export async function artifactServer(): Promise<ArtifactServer> {
     task: (taskUID, runtime, bytes, { relativeRoot, artifact: changed } = {}) => {
       const task = taskOrders(taskUID, runtime);
       const digest = digestOfArchive(bytes);
-      const hex = digest.slice('sha256:'.length);
       objects.set(artifactPath(digest), bytes);
       const artifact = {
         artifactID: artifactId(digest),
