@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { CodedError } from '../lib/errors.js';
@@ -89,7 +89,8 @@ export class Keys {
 
 async function readKeys(folder: string): Promise<KeySet> {
   const names = Object.entries(keyFiles);
-  const texts = await Promise.all(names.map(async ([name, file]) => [name, await readKey(folder, file)] as const));
+  const version = await versionOf(folder);
+  const texts = await Promise.all(names.map(async ([name, file]) => [name, await readKey(folder, version, file)] as const));
   const keys = Object.fromEntries(texts) as KeySet;
   const { controllerToken, operationSecret, artifactSecret, cert, key } = keys;
   checkLength(folder, keyFiles.controllerToken, controllerToken, publisherBounds.shortestBearer);
@@ -106,9 +107,18 @@ async function readKeys(folder: string): Promise<KeySet> {
   return keys;
 }
 
-async function readKey(folder: string, file: string): Promise<string> {
+/** A kubelet replaces all files of a mounted Secret by one link: files of one version are never mixed with those of another. */
+async function versionOf(folder: string): Promise<string> {
   try {
-    const content = await readFile(path.join(folder, file));
+    return await realpath(path.join(folder, '..data'));
+  } catch {
+    return folder;
+  }
+}
+
+async function readKey(folder: string, version: string, file: string): Promise<string> {
+  try {
+    const content = await readFile(path.join(version, file));
     if (content.length <= longest) return file.startsWith('tls') ? content.toString() : content.toString().trim();
   } catch (cause) {
     throw new KeysError(

@@ -1,6 +1,6 @@
 /** A whole publisher on the loopback. Only its git is played. */
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
@@ -20,6 +20,10 @@ import { limit } from './pace.js';
 
 export const oid = 'a'.repeat(40);
 export const credential = `Authorization: Basic ${Buffer.from('x-access-token:hunter2-and-more').toString('base64')}`;
+const unlessThere = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'EEXIST') throw error;
+};
+
 const source = { provider: 'github', id: 'git.example/acme/app', url: 'https://git.example/acme/app.git' };
 const credentialRef = { name: 'token', kind: 'http-extra-header', role: 'SourceRead' } as const;
 
@@ -128,11 +132,20 @@ export class TestPublisher {
     return client;
   }
 
+  /** Replaces all keys at once, as a kubelet does: `..data` becomes a link to another folder. */
   async writeKeys(): Promise<void> {
     const { token, operationSecret, artifactSecret, identity } = this;
     const files = { 'controller-token': token, 'operation-capability-secret': operationSecret };
     const more = { 'artifact-capability-secret': artifactSecret, 'tls.crt': identity.cert, 'tls.key': identity.key };
-    for (const [name, text] of Object.entries({ ...files, ...more })) await writeFile(path.join(this.folder, 'keys', name), text);
+    const folder = path.join(this.folder, 'keys');
+    const made = await mkdtemp(`${folder}/..`);
+    for (const [name, text] of Object.entries({ ...files, ...more })) {
+      await writeFile(path.join(made, name), text);
+      await symlink(path.join('..data', name), path.join(folder, name)).catch(unlessThere);
+    }
+    const next = path.join(folder, '..data_tmp');
+    await symlink(path.basename(made), next);
+    await rename(next, path.join(folder, '..data'));
   }
 
   async start(options: Partial<PublisherOptions> = {}): Promise<void> {
