@@ -49,7 +49,6 @@ describe('ARCHITECTURE.md lists', () => {
 /** Sections of repository.json that no test reads, each with the reason. */
 const unread: Readonly<Record<string, string>> = {
   expectedRemote: 'write: the commit that the target branch must hold',
-  gitconfig: 'our credential travels in a header, and no file holds it',
   pullRequestBody: 'write: pull requests',
   publicationPath: 'write: paths that may be published',
   allowedPaths: 'write: change policies',
@@ -61,7 +60,7 @@ const unread: Readonly<Record<string, string>> = {
   prepareRequest: 'write: the request of a publication',
   publisherOperations: 'write: requests of a publication',
   commit: 'write: commits',
-  egressProxyEnvironment: 'git reaches a forge through a proxy of our own',
+  egressProxyEnvironment: 'no proxy comes from the environment: git has only one of our own, on loopback',
 };
 
 test('each section of repository.json is read by a test, or is listed with the reason why not', () => {

@@ -27,6 +27,7 @@ import type { PlanDocuments } from './plan-input.js';
 import { outputs, print } from './plan-print.js';
 import { acceptedResult, refusedResult, stoppedResult } from './plan-result.js';
 import type { ChosenClass } from './plan-result.js';
+import { sourceSlips } from './plan-slips.js';
 import { classObstacle, platformObstacle } from './plan-today.js';
 import { namespaceForm, readFacts } from './read-facts.js';
 
@@ -265,6 +266,7 @@ function notesOn({ task, documents, agent, hosting, platform, options, accepted 
   if (source && !platform && options.sourceForge === undefined)
     notes.push(`there is no ${options.platform}: the forge of the repository is taken as one of publisher.forges`);
   if (source?.credential) notes.push(credentialNote(task, source.credential));
+  notes.push(...sourceSlips(task));
   if (documents.task.metadata.deletionTimestamp !== undefined)
     notes.push('the Task is being deleted; this is the plan of a new one');
   else if (documents.task.status?.phase !== undefined)

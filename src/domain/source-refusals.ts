@@ -166,6 +166,7 @@ export const sourceRefusals: Readonly<Record<string, Row>> = {
     told: ({ forge }) => ({
       field: gitRepo,
       says: `the forge ${forge} has an address that it may not have`,
+      allowed: 'a public address; with private: true, an address of its peer (peer.cidr)',
       remedy: 'the operator sets private and peer of the forge in publisher.forges',
     }),
   },
@@ -195,7 +196,10 @@ export const sourceRefusals: Readonly<Record<string, Row>> = {
   workspace_object_missing: platform('the publisher lost the archive of the tree', 'create the Task again'),
   workspace_object_corrupt: platform('the publisher made another archive of the same tree', 'create the Task again'),
   operation_interrupted: platform('the publisher was interrupted'),
-  git_unavailable: platform('the publisher has no Git that it can use'),
+  git_unavailable: platform(
+    'the publisher has no Git that it can use',
+    'the operator takes an image of the publisher with Git, or names the program with its flag --git',
+  ),
   storage_full: platform('the publisher has no room for the archive of the tree'),
   journal_full: platform('the publisher has no room for another operation'),
   journal_unavailable: platform('the publisher cannot store its operations'),

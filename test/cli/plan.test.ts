@@ -202,6 +202,13 @@ describe('a repository', () => {
     expect(notes).toContain('Task demo-magic/review-api: spec.workspace.branch is not used: spec.workspace.ref wins over it');
   });
 
+  test('of the URL of a browser is accepted, and a note names the repository', () => {
+    const page = example.replace('app.git', 'app/tree/main');
+    const { verdict, notes } = json(page, '--class', withArtifacts());
+    expect(verdict).toBe('accepted');
+    expect(notes).toContainEqual(expect.stringContaining('the repository is probably https://github.com/acme/app.git,'));
+  });
+
   test('is not planned for a forge that is none', () => {
     const { code, stderr } = today(example, '--source-forge', 'https://github.com');
     expect([code, stderr]).toEqual([

@@ -18,7 +18,11 @@ export function subPathProblem(subPath: string | undefined): RepositoryProblem |
   if (/[\p{Cc}\\]/u.test(path) || !path.isWellFormed())
     return { found: subPath, allowed: `${allowed}, without "\\" and control characters` };
   const unsafe = path.split('/').find((segment) => segment.trim() === '' || segment === '.' || segment === '..');
-  return unsafe === undefined
-    ? undefined
-    : { found: subPath, allowed: `${allowed}, without the segment ${JSON.stringify(unsafe)}` };
+  return unsafe === undefined ? undefined : { found: subPath, allowed: `${allowed}, without ${unsafePart(path, unsafe)}` };
+}
+
+function unsafePart(path: string, segment: string): string {
+  if (segment !== '') return `the segment ${JSON.stringify(segment)}`;
+  if (path.endsWith('/')) return '"/" at the end';
+  return path.startsWith('/') ? '"/" at the start' : '"//"';
 }

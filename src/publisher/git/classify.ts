@@ -1,4 +1,5 @@
 import type { EgressRefusal } from './egress.js';
+import { unrunnableGit } from './runner.js';
 import type { GitFailure } from './runner.js';
 import { SourceError } from './source-error.js';
 import type { Finding } from '../../lib/errors.js';
@@ -11,8 +12,8 @@ const byRefusal: Readonly<Record<EgressRefusal, Verdict>> = {
   'address-refused': [
     'address_refused',
     {
-      says: 'the forge has an address that this platform does not connect to',
-      allowed: 'a public address, or one in the range of a private forge',
+      says: 'the forge has an address that it may not have',
+      allowed: 'a public address; with private: true, an address in its peer.cidr, or a private one where it has none',
     },
   ],
   'name-unknown': ['scm_failure', { says: 'the name of the forge has no address' }],
@@ -78,7 +79,7 @@ export function classify(failure: GitFailure, refusal: EgressRefusal | undefined
 
 function verdictOf(failure: GitFailure, refusal: EgressRefusal | undefined): Verdict {
   if (failure.kind === 'aborted') return ['operation_interrupted', { says: 'the operation was stopped' }];
-  if (failure.kind === 'not-started') return ['git_unavailable', { says: 'the program cannot be run' }];
+  if (failure.kind === 'not-started') return ['git_unavailable', unrunnableGit];
   if (refusal) return byRefusal[refusal];
   if (failure.kind === 'timeout') return ['scm_timeout', { says: 'the forge did not answer in time' }];
   if (failure.kind === 'output') return ['scm_output_limit', { says: 'the forge answered with too much' }];

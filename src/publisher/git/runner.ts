@@ -37,6 +37,11 @@ const stdoutBytes = 1024 * 1024;
 const stderrBytes = 64 * 1024;
 /** The first version that these options were tested with. */
 const oldest = [2, 39] as const;
+/** The flag is one of `orka-workspaces publisher`. */
+export const unrunnableGit = {
+  says: 'the program cannot be run',
+  allowed: `the git of the flag --git, of version ${oldest.join('.')} or newer`,
+} as const;
 
 export interface GitCall {
   readonly args: readonly string[];
@@ -117,7 +122,7 @@ export class GitRunner {
       return new GitRunner(binary, execPath ?? '', (version ?? '').replace('git version ', ''), fileBytes);
     } catch (error) {
       if (error instanceof SourceError) throw error;
-      throw new SourceError('git_unavailable', { at: 'git', says: 'the program cannot be run' });
+      throw new SourceError('git_unavailable', { at: 'git', found: binary, ...unrunnableGit });
     }
   }
 

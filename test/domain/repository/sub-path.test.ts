@@ -17,9 +17,9 @@ test.each([
 });
 
 test.each([
-  ['/a', '""'],
-  ['a/', '""'],
-  ['a//b', '""'],
+  ['/a', 'without "/" at the start'],
+  ['a/', 'without "/" at the end'],
+  ['a//b', 'without "//"'],
   ['a/ /b', '" "'],
   ['a/../b', '".."'],
   ['..', '".."'],

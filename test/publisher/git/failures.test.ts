@@ -103,7 +103,9 @@ test('a forge that is not listed, or not on this port, is refused before a conne
 test('a public forge with the address of the loopback is refused, and gets no request', async () => {
   const before = forge.requests().length;
   const forges = [{ host, port: forge.port, ca: forge.ca }];
-  expect(await failures(readCredential, { forges })).toEqual(both({ code: 'address_refused', retryable: false }));
+  const found = await failures(readCredential, { forges });
+  expect(found).toEqual(both({ code: 'address_refused', retryable: false }));
+  expect(found[0]?.message).toContain('with private: true, an address in its peer.cidr');
   const rebinding = { resolveHost: () => Promise.resolve(['93.184.216.34', '127.0.0.1']) };
   expect(await failures(readCredential, { forges, ...rebinding })).toEqual(both({ code: 'address_refused' }));
   expect(forge.requests()).toHaveLength(before);
@@ -176,7 +178,9 @@ test('closing ends what is running', async () => {
 });
 
 test('a missing git is named, and no operation starts', async () => {
-  expect(await failures(readCredential, { gitBinary: '/nonexistent/git' })).toEqual(both({ code: 'git_unavailable' }));
+  const found = await failures(readCredential, { gitBinary: '/nonexistent/git' });
+  expect(found).toEqual(both({ code: 'git_unavailable' }));
+  expect(found[0]?.message).toContain('found "/nonexistent/git", allowed: the git of the flag --git');
 });
 
 test('no failure shows a credential or a text of the forge', async () => {
