@@ -147,7 +147,7 @@ Exit code 0: stopped by a signal. 1: leadership lost. 2: the settings cannot be 
 
 const publisherCommand = program
   .command('publisher')
-  .description('read repositories for the controller: the process that alone runs git and reaches forges');
+  .description('read repositories for the controller: the one process that runs git against forges');
 for (const option of publisherOptions()) publisherCommand.addOption(option);
 publisherCommand
   .addHelpText(

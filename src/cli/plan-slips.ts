@@ -55,7 +55,10 @@ function refSlip({ ref = '' }: WorkspaceConfig): Slip | undefined {
 function branchSlip({ branch = '', ref = '' }: WorkspaceConfig): Slip | undefined {
   const name = branch.trim().replace(/^refs\/heads\//, '');
   if (ref.trim() !== '' || !(wholeId.test(name) || shortId.test(name))) return undefined;
-  return { field: 'branch', says: 'this looks like a commit and is looked up as a branch; a commit belongs into spec.workspace.ref' };
+  return {
+    field: 'branch',
+    says: 'this looks like a commit and is looked up as a branch; a commit belongs into spec.workspace.ref',
+  };
 }
 
 function subPathSlip({ subPath }: WorkspaceConfig): Slip | undefined {

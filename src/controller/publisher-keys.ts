@@ -40,16 +40,17 @@ export interface PublisherKeysOptions {
 /** The Secret is there and cannot be used. */
 export class PublisherKeysError extends CodedError<'keys-invalid'> {}
 
-const secretKeys = {
+/** Names of the entries of the Secret. */
+const secretEntries = {
   controllerToken: 'controller-token',
   capabilitySecret: 'operation-capability-secret',
   artifactSecret: 'artifact-capability-secret',
 } as const;
-const certificateKey = 'tls.crt';
-const privateKey = 'tls.key';
+const certificateEntry = 'tls.crt';
+const privateKeyEntry = 'tls.key';
 /** The publisher serves it until its kubelet has brought the next one. */
-const previousCertificateKey = 'tls.previous.crt';
-const form = /^[A-Za-z0-9_-]{43}$/;
+const previousCertificateEntry = 'tls.previous.crt';
+const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
 /** Loads the library of certificates when one is made: once a year. */
 const newCertificate = async (...of: Parameters<typeof SelfSigned.selfSigned>): Promise<ServerCertificate> =>
@@ -59,7 +60,7 @@ const day = 86_400_000;
 const life = 365 * day;
 const renewedBefore = 30 * day;
 /** Between looks whether the certificate is to be renewed. */
-const look = day / 2;
+const lookPause = day / 2;
 const backoff = { base: 1_000, cap: 60_000 };
 
 type Texts = Readonly<Record<string, string>>;
@@ -87,7 +88,7 @@ export class PublisherKeys {
         this.#failed(error);
         failures++;
       }
-      await sleep(clock, failures > 0 ? backoffOf(failures, backoff) : look, signal);
+      await sleep(clock, failures > 0 ? backoffOf(failures, backoff) : lookPause, signal);
     }
   }
 
@@ -115,12 +116,12 @@ export class PublisherKeys {
     return this.#accessOf(checked(await this.#renew(found, texts), this.#at));
   }
 
-  /** Whoever comes second reads what the first one made. */
+  /** Where another process made the Secret first, that one is read. */
   async #make(): Promise<Manifest> {
     const { client, clock, manager } = this.#options;
     const { certificate, key } = await newCertificate(this.#hosts, { now: clock.now(), life });
-    const secrets = Object.values(secretKeys).map((name) => [name, randomBytes(32).toString('base64url')] as const);
-    const data = encoded({ ...Object.fromEntries(secrets), [certificateKey]: certificate, [privateKey]: key });
+    const secrets = Object.values(secretEntries).map((name) => [name, randomBytes(32).toString('base64url')] as const);
+    const data = encoded({ ...Object.fromEntries(secrets), [certificateEntry]: certificate, [privateKeyEntry]: key });
     const { name, namespace } = this.#ref;
     const metadata = { name, namespace, labels: { [labelKeys.managedBy]: 'orka' } };
     try {
@@ -136,12 +137,12 @@ export class PublisherKeys {
   async #renew(found: Manifest, texts: Texts): Promise<Manifest> {
     const { client, clock, manager } = this.#options;
     const { certificate, key } = await newCertificate(this.#hosts, { now: clock.now(), life });
-    const previous = texts[certificateKey];
+    const previous = texts[certificateEntry];
     const data = encoded({
       ...texts,
-      [certificateKey]: certificate,
-      [privateKey]: key,
-      ...(previous === undefined ? {} : { [previousCertificateKey]: previous }),
+      [certificateEntry]: certificate,
+      [privateKeyEntry]: key,
+      ...(previous === undefined ? {} : { [previousCertificateEntry]: previous }),
     });
     const { uid = '', resourceVersion = '' } = found.metadata;
     const changed = await update(client, { ...found, data }, { manager, uid, resourceVersion, ...this.#call });
@@ -149,11 +150,11 @@ export class PublisherKeys {
   }
 
   #accessOf(texts: Texts): PublisherAccess {
-    const value = (name: keyof typeof secretKeys) => texts[secretKeys[name]] ?? '';
-    const previous = texts[previousCertificateKey];
+    const value = (name: keyof typeof secretEntries) => texts[secretEntries[name]] ?? '';
+    const previous = texts[previousCertificateEntry];
     return {
       url: `https://${this.#hosts[0] ?? ''}:${publisherPorts.operations}`,
-      ca: [texts[certificateKey], previous].filter((one) => one !== undefined).join('\n'),
+      ca: [texts[certificateEntry], previous].filter((one) => one !== undefined).join('\n'),
       controllerToken: value('controllerToken'),
       capabilitySecret: value('capabilitySecret'),
       artifactSecret: value('artifactSecret'),
@@ -189,8 +190,8 @@ function checked(secret: Manifest, at: string): Texts {
   const data = isObject(secret['data']) ? (secret['data'] as Texts) : {};
   const entries = Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()] as const);
   const texts: Texts = Object.fromEntries(entries);
-  const values = Object.values(secretKeys).map((name) => texts[name] ?? '');
-  const wrong = Object.values(secretKeys).find((name) => !form.test(texts[name] ?? ''));
+  const values = Object.values(secretEntries).map((name) => texts[name] ?? '');
+  const wrong = Object.values(secretEntries).find((name) => !secretForm.test(texts[name] ?? ''));
   const remedy = 'delete this Secret: the controller makes it again';
   if (wrong !== undefined)
     throw new PublisherKeysError('keys-invalid', { at, field: `data[${wrong}]`, allowed: '43 characters of base64url', remedy });
@@ -202,8 +203,8 @@ function checked(secret: Manifest, at: string): Texts {
 /** A certificate of these hosts, with its key, that is valid for longer than its renewal may take. */
 function isGood(texts: Texts, hosts: readonly string[], now: number): boolean {
   try {
-    const certificate = new X509Certificate(texts[certificateKey] ?? '');
-    const own = certificate.checkPrivateKey(createPrivateKey(texts[privateKey] ?? ''));
+    const certificate = new X509Certificate(texts[certificateEntry] ?? '');
+    const own = certificate.checkPrivateKey(createPrivateKey(texts[privateKeyEntry] ?? ''));
     const until = Date.parse(certificate.validTo);
     return own && hosts.every((host) => certificate.checkHost(host) !== undefined) && until - now > renewedBefore;
   } catch {

@@ -28,7 +28,7 @@ function effectId({ kind, namespace, aggregateId, operationId }: EffectIdentity)
   return controlRecordId('external-effect', [kind, namespace, aggregateId, operationId]);
 }
 
-/** Digest of the body that the publisher is sent. The credential is no part of a body. */
+/** Digest of a call: its identity, and the body that the publisher is sent. The credential is no part of a body. */
 function effectRequestDigest(identity: EffectIdentity, request: JsonObject): Digest {
   return domainDigest('external-effect-request', { identity: { ...identity }, request });
 }
@@ -95,7 +95,7 @@ export function effectResponseDigest(response: JsonObject): Digest {
   return domainDigest('external-effect-response', response);
 }
 
-/** `Failed`: the publisher refused it for good. `OutcomeUnknown`: nobody can say what came of it. */
+/** `Failed`: the publisher refused it for good. `OutcomeUnknown`: what came of it is not known. */
 export function effectEnded(
   record: EffectRecord,
   state: 'Failed' | 'OutcomeUnknown',

@@ -142,18 +142,22 @@ export type SourceStanding =
 export function sourceStanding(plan: SourcePlan, execution: NonNullable<Task['status']>['execution']): SourceStanding {
   if (plan.credential && execution?.readCredentialResourceVersion === undefined) return { is: 'unfrozen' };
   const records = effectsOf(execution);
-  const resolve = stateOf(records, plan.resolve.pending);
+  const resolve = recordOf(records, plan.resolve.pending);
   if ('is' in resolve) return resolve;
   if (resolve.response === undefined) return { is: 'unresolved' };
   const resolved = resolve.response as unknown as ResolvedSource;
-  const prepare = stateOf(records, plan.prepare(resolved).pending);
+  const prepare = recordOf(records, plan.prepare(resolved).pending);
   if ('is' in prepare) return prepare;
   if (prepare.response === undefined) return { is: 'unprepared', resolved };
   const prepared = prepare.response as unknown as PreparedSource;
   return { is: 'ready', resolved, prepared, startedAt: Date.parse(prepare.startedAt ?? '') || 0 };
 }
 
-function stateOf(records: readonly EffectRecord[], wanted: EffectRecord): EffectRecord | Extract<SourceStanding, { is: 'over' }> {
+/** The record of a call, or why there will be no response to it. */
+function recordOf(
+  records: readonly EffectRecord[],
+  wanted: EffectRecord,
+): EffectRecord | Extract<SourceStanding, { is: 'over' }> {
   try {
     const record = effectOf(records, wanted) ?? wanted;
     const givenUp = record.state === 'OutcomeUnknown';

@@ -56,7 +56,7 @@ class NoArtifact extends Error {
   }
 }
 
-const path = /^\/internal\/v2\/acp\/artifacts\/sha256\/([0-9a-f]{64})$/;
+const artifactRoute = /^\/internal\/v2\/acp\/artifacts\/sha256\/([0-9a-f]{64})$/;
 
 /** Artifacts for supervisors, over plain HTTP: the capability is good for one download, and the digest tells the bytes. */
 export function createArtifactServer(options: ArtifactServerOptions): Server {
@@ -108,7 +108,7 @@ function authorize(
   { keys, clock }: ArtifactServerOptions,
   request: IncomingMessage,
 ): { readonly claims: ArtifactClaims; readonly presented: PresentedArtifact } {
-  const hex = path.exec(request.url ?? '')?.[1];
+  const hex = artifactRoute.exec(request.url ?? '')?.[1];
   if (hex === undefined) throw new NoArtifact('artifact_not_found');
   if (request.method !== 'GET') throw new NoArtifact('artifact_method_not_allowed');
   const [capability, requestDigest, length, mediaType] = [
@@ -177,7 +177,7 @@ async function download(
 }
 
 /**
- * Sends the file through one buffer. The last bytes leave only if the hash of all is right, so nobody gets the whole of a wrong file;
+ * Sends the file through one buffer. The last bytes leave only if the hash of all is right, so a wrong file is never sent whole;
  * `false` = it is wrong.
  */
 async function copy(file: FileHandle, size: number, expected: Digest, response: ServerResponse): Promise<boolean> {

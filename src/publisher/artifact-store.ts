@@ -38,13 +38,13 @@ interface Stored {
 export interface Reservation {
   /** The file that the archive is written to. It does not exist yet. */
   readonly target: string;
-  /** Takes the file in, if it is what it is said to be. Throws {@link Refusal} `workspace_archive_failed`. */
+  /** Takes the file in, if it has the digest and the size of `reference`. Throws {@link Refusal} `workspace_archive_failed`. */
   readonly admit: (reference: StoredReference) => Promise<void>;
   /** Removes the file unless it was taken in. */
   readonly release: () => Promise<void>;
 }
 
-/** Artifacts by their digest. One is seen by nobody before its bytes are known to be right. The time of a file is that of its last use. */
+/** Artifacts by their digest. None can be read before its bytes were hashed. The time of a file is that of its last use. */
 export class ArtifactStore {
   readonly #objects: string;
   readonly #unfinished: string;

@@ -61,7 +61,7 @@ export class DownloadLedger {
     return 'first';
   }
 
-  /** Forgets downloads whose capabilities nobody takes any more. */
+  /** Forgets downloads whose capabilities have expired. */
   async prune(): Promise<void> {
     const now = this.#clock() - publisherBounds.clockSkew;
     for (const [name, { expiresAt }] of [...this.#spent]) {

@@ -13,7 +13,7 @@ const always = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** One answer as a whole. A request whose body nobody will read ends its connection. */
+/** One answer as a whole. A request whose body was not read ends its connection. */
 export function sendJson(request: IncomingMessage, response: ServerResponse, status: number, body: string): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();

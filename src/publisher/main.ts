@@ -1,4 +1,4 @@
-/** The process that alone runs git: reads its settings, serves, and ends within thirty seconds of a signal. Source: repository.md §3. */
+/** The one process that runs git against forges. Reads its settings, serves, and ends within thirty seconds of a signal. Source: repository.md §3. */
 import path from 'node:path';
 import { readConfig } from './config.js';
 import { createSourceGit, defaultArchiveLimits } from './git/source.js';

@@ -68,7 +68,7 @@ export class Operations {
     }
   }
 
-  /** The last slot is never that of a namespace which has all others: slow forges and large repositories of one stop nobody else. */
+  /** A namespace that has all other slots does not get the last one: its slow forges and large repositories stop no other namespace. */
   #hasRoom(namespace: string): boolean {
     const { slots } = this.#options;
     return this.#running < slots && (this.#ofNamespaces.get(namespace) ?? 0) < Math.max(1, slots - 1);
@@ -174,7 +174,7 @@ function reasonOf(error: unknown, signal: AbortSignal): Refusal {
   return signal.aborted ? interrupted(signal, error) : refusalOf(error);
 }
 
-/** Why work was broken off: its time was over, or nobody waits for it any more. Both may be tried again. */
+/** Why work was broken off: its time was over, or its caller is gone. Both may be tried again. */
 function interrupted(signal: AbortSignal, cause?: unknown): Refusal {
   const isLate = (signal.reason as Partial<Error> | undefined)?.name === 'TimeoutError';
   return new Refusal(isLate ? 'scm_timeout' : 'operation_interrupted', { cause });

@@ -135,11 +135,11 @@ export const publisherSchema = object(
           concurrentOperations: limit(
             1,
             64,
-            'Reads of repositories that run at once; others wait. One namespace never takes all of them. Absent: 4.',
+            'Reads of repositories that run at once; others are tried again for four minutes. One namespace never takes all of them. Absent: 4.',
           ),
           operationSeconds: limit(10, 3600, 'Seconds that one operation may take. Absent: 210.'),
           artifactStoreBytes: limit(256 * mebibyte, maximumBytes, 'Bytes of archives that the volume may hold. Absent: 1 GiB.'),
-          cacheBytes: limit(0, maximumBytes, 'Bytes of the cache of fetched repositories on the volume.'),
+          cacheBytes: limit(0, maximumBytes, 'Bytes of earlier archives that the volume keeps for other Tasks. Absent: 512 MiB.'),
         },
         { description: 'Bounds that replace the defaults of the publisher.' },
       ),

@@ -67,7 +67,7 @@ export function artifactRequestDigest(request: ArtifactRequest): Digest {
   return digestOf(text, 'orka.acp.artifact-request.v1');
 }
 
-/** `now`, `life`: milliseconds. Throws `CapabilityError` or `WireError` for what nobody would take. @default life: five minutes */
+/** `now`, `life`: milliseconds. Throws `CapabilityError` or `WireError` for what {@link verifyArtifactCapability} would refuse. @default life: five minutes */
 export function issueArtifactCapability(
   secret: string,
   request: ArtifactRequest,

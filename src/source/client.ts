@@ -18,7 +18,7 @@ import type { Operation } from './protocol.js';
 export interface PublisherClientOptions {
   /** Like `https://orka-publisher.orka-publisher.svc:8443`. */
   readonly url: string;
-  /** The certificate of the publisher, PEM. No other one is trusted, whoever signed it. */
+  /** Certificates of the publisher, PEM: the present one, and the one before it. No other is trusted, also if one of these signed it. */
   readonly ca: string;
   readonly controllerToken: string;
   readonly capabilitySecret: string;

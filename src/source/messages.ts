@@ -109,7 +109,7 @@ const answered = { operationId, requestDigest: digest } as const;
 export const resolveAnswer = record({ ...answered, ...resolved });
 export const prepareAnswer = record({ ...answered, ...prepared });
 
-/** What the publisher can do, for those who install and look. Source: repository.md §3.1. */
+/** What the publisher can do, for operators. Source: repository.md §3.1. */
 export const capabilitiesAnswer = record({
   protocol: text({ max: 253 }),
   networkIdentity: oneOf('workspace-publisher'),

@@ -118,7 +118,7 @@ export class Extraction {
 
   /**
    * The record says what was written here, and nothing is read back: each name was new in a folder made here, and the bytes have the digest
-   * that the supervisor checked. Whatever else the folder holds is later found as a change, while a second reading would take it for given.
+   * that the supervisor checked. Anything else in the folder is later found as a change; a second reading would hide it.
    */
   #writeRecord() {
     if (this.#record === undefined) return;

@@ -12,7 +12,11 @@ const slipsOf = (workspace: Partial<WorkspaceConfig>): readonly string[] =>
 
 describe('a note is written of', () => {
   test.each<[string, Partial<WorkspaceConfig>, string]>([
-    ['the page of a folder', { gitRepo: 'https://github.com/acme/app/tree/main/docs' }, 'https://github.com/acme/app.git, its branch'],
+    [
+      'the page of a folder',
+      { gitRepo: 'https://github.com/acme/app/tree/main/docs' },
+      'https://github.com/acme/app.git, its branch',
+    ],
     ['the page of a file', { gitRepo: 'https://github.com/acme/app/blob/main/a.ts' }, 'the page of a file in a browser'],
     [
       'a page of another forge',

@@ -63,13 +63,13 @@ export interface PublisherInstallProps extends PublisherSettings {
   readonly namespaces: { readonly controller: string; readonly runtime: string };
   /** Where DNS and a controller with the network of its node are. */
   readonly network: Pick<RuntimePoolClassSpec['network'], 'controller' | 'dns'>;
-  /** @default no PodMonitor, and nobody may scrape */
+  /** @default no PodMonitor, and no namespace may scrape */
   readonly metrics?: { readonly podMonitor: boolean; readonly scrapeFrom: readonly string[] } | undefined;
 }
 
 /**
- * The service that alone runs git: a namespace of its own, closed by NetworkPolicies but for the controller, sandboxes that download, DNS
- * and the forges. It has no token of the API server. Source: repository.md §3.6.
+ * The one service that runs git against forges, in a namespace of its own. NetworkPolicies close it but for the controller, sandboxes that
+ * download, DNS and the forges. It has no token of the API server. Source: repository.md §3.6.
  */
 export class PublisherInstall extends Construct {
   constructor(scope: Construct, id: string, props: PublisherInstallProps) {
@@ -230,7 +230,7 @@ function publisherPod({ image, resources, storage }: PublisherInstallProps): obj
     ],
     volumes: [
       { name: 'config', configMap: { name: configName, defaultMode: 0o440 } },
-      // The Pod waits for its keys: without them it could serve nobody.
+      // The Pod waits for its keys: without them it could serve no request.
       { name: 'keys', secret: { secretName: publisherSecretName, defaultMode: 0o440, optional: false } },
       { name: 'data', ...(storage ? { persistentVolumeClaim: { claimName } } : { emptyDir: { sizeLimit: temporaryVolume } }) },
       { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },

@@ -319,7 +319,7 @@ async function tellConflict({ o, options, signal }: TaskWork, digest: string): P
   if (because) tell(options, found, 'Warning', 'BindingConflict', 'Bind', because);
 }
 
-/** Whoever changes the Secret from now on stops the Task. Source: repository.md §1.3. */
+/** A change of the Secret from now on stops the Task. Source: repository.md §1.3. */
 async function freezeCredential({ o, options, memory, signal }: TaskWork): Promise<void> {
   const { source, task } = o;
   if (!source || 'problem' in source || !source.plan.credential) return;

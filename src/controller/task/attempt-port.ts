@@ -75,7 +75,7 @@ export interface Attempt {
   readonly lost: AbortSignal;
   /** No other session is tried after this one. */
   readonly lastTry: boolean;
-  /** None either, if the archive of its repository does not come. */
+  /** No other session is tried if the archive of its repository does not come. */
   readonly lastDownload: boolean;
 }
 

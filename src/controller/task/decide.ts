@@ -57,7 +57,7 @@ export function decide(o: TaskObservation, now: number): TaskDecision {
   return {};
 }
 
-/** Nobody wants the repository of a Task any more that is over, is deleted or is late. */
+/** A Task that is over, deleted or late needs its repository no more. */
 const sourceOver: TaskRule = (o, now) => {
   const over = isSettled(o.task) || o.task.metadata.deletionTimestamp !== undefined || now >= deadlineOf(o);
   return o.fetching && over ? { effect: { do: 'cancel-source' } } : undefined;
@@ -314,7 +314,7 @@ function fetching(source: SourceView, work: SourceWork, now: number): TaskDecisi
   return source.work === undefined && now >= source.heldUntil ? { effect: { do: 'fetch-source', work } } : undefined;
 }
 
-/** Whoever fetches for no longer than this says nothing of it. */
+/** A fetch is named in the status once it takes longer than {@link worthAWord}. */
 function waitingForSource(o: TaskObservation, source: SourceView, now: number): TaskDecision {
   const { plan, since, says, heldUntil, work } = source;
   const reason = 'RepositoryFetching';

@@ -57,7 +57,7 @@ const pause = 5_000;
 
 /** States in which a source may be fetched; `''` = not queued yet. */
 const beforeSubmission: readonly string[] = ['', 'Queued', 'Reserved', 'SessionStarting', 'Planned'];
-/** Codes that a publisher which takes up new keys answers for a while. */
+/** Final codes that are tried again: a publisher has new keys a little later than the controller. */
 const passing: readonly string[] = ['unauthorized'];
 
 const stepsOf = {
@@ -66,8 +66,8 @@ const stepsOf = {
 } as const satisfies Record<string, readonly SourceStep[]>;
 
 /**
- * One call of the publisher for one Task, with its record: `Pending`, then `InFlight`, then the call, and its result before anybody uses it.
- * Repeats what may pass under the same operation. Source: repository.md §2.2.
+ * One call of the publisher for one Task, with its record: `Pending`, then `InFlight`, then the call, then its result, which is used last.
+ * A failure that may pass is followed by the same operation again. Source: repository.md §2.2.
  */
 export class SourceRun {
   readonly #options: SourceRunOptions;
@@ -76,7 +76,7 @@ export class SourceRun {
   readonly #signal: AbortSignal;
   #says: string | undefined;
 
-  /** @param signal aborted when nobody wants the source any more, or this process must not write */
+  /** @param signal aborted when the Task needs its source no more, or this process must not write */
   constructor(options: SourceRunOptions, task: Task, plan: SourcePlan, signal: AbortSignal) {
     this.#options = options;
     this.#task = task;

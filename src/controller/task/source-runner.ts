@@ -30,12 +30,12 @@ export class SourceRunner {
     const key = keyOf(task);
     const options = { ...this.#options, onError: (error: unknown) => onError(key, error) };
     const run = new SourceRun(options, task, source.plan, AbortSignal.any([signal, stop.signal]));
-    const under = { work, since: clock.now(), says: () => run.says, cancel: () => stop.abort() };
-    memory.source.run = under;
+    const underWay = { work, since: clock.now(), says: () => run.says, cancel: () => stop.abort() };
+    memory.source.run = underWay;
     const ended = run.run(work).then((end) => {
       this.#runs.delete(ended);
-      // One that was cancelled has nothing to say any more.
-      if (memory.source.run !== under) return;
+      // The end of a run that was cancelled does not count.
+      if (memory.source.run !== underWay) return;
       memory.source.run = undefined;
       this.#settle(key, memory, end);
       this.#options.again(key);

@@ -11,7 +11,7 @@ function ranges(...of: readonly string[]): BlockList {
   return list;
 }
 
-/** No forge has such an address, whatever an operator lists: unspecified, link-local, multicast, broadcast, metadata services. */
+/** No forge may have such an address, also where an operator lists it: unspecified, link-local, multicast, broadcast, metadata services. */
 const never = ranges(
   ...['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '255.255.255.255/32', '100.100.100.200/32', '168.63.129.16/32'],
   ...['::/128', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254/128'],

@@ -94,7 +94,7 @@ export class EgressProxy {
     return proxy;
   }
 
-  /** Lets whoever has the credential of the pass reach this forge and no other. */
+  /** Makes a pass. Its credential opens tunnels to this forge and no other. */
   admit(forge: Forge): EgressPass {
     const password = randomBytes(32).toString('base64url');
     const key = keyOf(`Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`);

@@ -22,7 +22,7 @@ export interface NetworkAccess {
   readonly proxy: string;
 }
 
-/** What one operation has on disk, its credential included. Nobody else can read it, and it goes when the operation ends. */
+/** What one operation has on disk, its credential included. Other users cannot read it, and it is removed when the operation ends. */
 export class OperationFolder {
   readonly root: string;
 

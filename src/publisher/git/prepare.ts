@@ -124,8 +124,8 @@ async function checkFetched(operation: GitOperation, sourceRef: string, baseline
 
 function checkCurrent({ at }: GitOperation, sourceRef: string, baselineOid: string, oid: string | undefined): void {
   if (oid === baselineOid) return;
-  const says = 'the ref was changed since it was resolved';
-  throw new SourceError('source_moved', { at, field: sourceRef, says, found: oid ?? 'no such ref', allowed: baselineOid });
+  const says = `${sourceRef} was changed since it was resolved`;
+  throw new SourceError('source_moved', { at, field: 'sourceRef', says, found: oid ?? 'no such ref', allowed: baselineOid });
 }
 
 function responseOf(archive: Archive, manifestDigest: Digest): PrepareResponse {

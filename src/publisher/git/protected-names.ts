@@ -1,5 +1,6 @@
 /** Code points that HFS+ ignores in names. Source: next_hfs_char() in git's utf8.c. */
 const ignored = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
+
 /**
  * Whether some file system takes a name for `.git` or `.gitmodules`: git itself refuses to check such a name out, so a workspace cannot
  * have it. Source: repository.md §5.3 #2.

@@ -155,14 +155,14 @@ export class GitRunner {
         // Nothing of the group is left.
       }
     };
-    // Output that nobody reads any more would keep the process from being closed.
+    // Output that is not read would keep the process from being closed.
     const kill = (): void => {
       killGroup();
       for (const stream of [child.stdout, child.stderr]) stream.destroy();
     };
     child.stdin.on('error', () => undefined);
     const done = ended(child, { kill, killGroup }, call);
-    // The reader of the output may fail first; whoever waits later still gets the failure.
+    // The reader of the output may fail first; a later wait still gets the failure.
     done.catch(() => undefined);
     return { stdin: child.stdin, stdout: child.stdout, done, kill };
   }
