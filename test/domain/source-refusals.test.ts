@@ -70,6 +70,18 @@ describe('a refused credential names', () => {
   });
 });
 
+describe('what only the operator can change says what is allowed:', () => {
+  test.each([
+    [
+      'address_refused',
+      'with private: true, an address of its peer (peer.cidr); the operator sets private and peer of the forge',
+    ],
+    ['git_unavailable', 'the operator takes an image of the publisher with Git, or names the program with its flag --git'],
+  ])('%s', (code, says) => {
+    expect(text(code)).toContain(says);
+  });
+});
+
 describe('a refused tree says', () => {
   test.each<[string, string]>([
     ['submodule', 'a submodule at a/b: allowed: a tree without submodules'],
