@@ -37,9 +37,10 @@ interface SourceMemory {
   refusal: SourceRefusal | undefined;
   /** When the publisher last named the archive. */
   preparedAt: number | undefined;
-  /** Runs that failed, and when the next one is due. */
-  tries: number | undefined;
-  held: number | undefined;
+  /** Runs that failed. */
+  failedRuns: number | undefined;
+  /** When the next run is due, after one that failed. */
+  heldUntil: number | undefined;
 }
 
 /** What a process remembers of a Task between two steps. All of it can be found out again. */
@@ -90,7 +91,7 @@ export function createTaskMemory(): TaskMemory {
     sessions: undefined,
     failedDownloads: 0,
     abandoned: undefined,
-    source: { run: undefined, refusal: undefined, preparedAt: undefined, tries: undefined, held: undefined },
+    source: { run: undefined, refusal: undefined, preparedAt: undefined, failedRuns: undefined, heldUntil: undefined },
     cancel: undefined,
   };
 }

@@ -99,7 +99,7 @@ function sourceOf(
   const plan = sourcePlanOf(task, frozen.workspace, { forges, service: publisherService });
   if (plan === undefined || 'problem' in plan) return plan;
   const standing = sourceStanding(plan, task.status?.execution);
-  const { run, refusal, preparedAt, held } = memory.source;
+  const { run, refusal, preparedAt, heldUntil } = memory.source;
   return {
     plan,
     standing,
@@ -108,7 +108,7 @@ function sourceOf(
     says: run?.says(),
     refusal,
     preparedAt: preparedAt ?? (standing.is === 'ready' ? standing.startedAt : 0),
-    heldUntil: held ?? 0,
+    heldUntil: heldUntil ?? 0,
   };
 }
 

@@ -51,7 +51,7 @@ export class SourceRunner {
   #settle(key: string, memory: TaskMemory, end: SourceEnd): void {
     const { clock, onError, signal } = this.#options;
     const { source } = memory;
-    source.held = undefined;
+    source.heldUntil = undefined;
     switch (end.outcome) {
       case 'done':
         source.preparedAt = end.prepared ?? source.preparedAt;
@@ -60,9 +60,9 @@ export class SourceRunner {
         source.refusal = end.refusal;
         return;
       case 'failed': {
-        const tries = (source.tries ?? 0) + 1;
-        source.tries = tries;
-        source.held = clock.now() + backoffOf(tries, backoff);
+        const failedRuns = (source.failedRuns ?? 0) + 1;
+        source.failedRuns = failedRuns;
+        source.heldUntil = clock.now() + backoffOf(failedRuns, backoff);
         if (!signal.aborted) onError(key, end.error);
         return;
       }
