@@ -40,7 +40,7 @@ function requestProblem(session: Session, request: WorkspaceDeltaRequest): Refus
     return new Refusal('digest_conflict', 'the intent or the baseline is not that of the session', { status: 409 });
   if (session.state !== 'validating') return notAwaited(session);
   return session.reading
-    ? new Refusal('already_accepted', 'another request has the workspace read', { status: 409, retryable: true })
+    ? new Refusal('already_accepted', 'the workspace is being read for another request', { status: 409, retryable: true })
     : undefined;
 }
 
