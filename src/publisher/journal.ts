@@ -23,6 +23,13 @@ export interface JournalLimits {
 
 export const usualJournalLimits: JournalLimits = { records: 4096, bytes: 64 * 1024 * 1024, age: 24 * 3600 * 1000 };
 
+/**
+ * Operations that may run again under the same id, because they only read. Such a record may be removed to make room.
+ * A record of another operation stays until it is too old, and is not begun twice. Damaged records need a rule before the first of those:
+ * they are removed. Source: repository.md §3.3.
+ */
+const usualRepeatable: Readonly<Record<Operation, boolean>> = { 'workspace.resolve': true, 'workspace.prepare': true };
+
 /** Bytes of a record, more than any answer of ours makes. */
 const longestRecord = 4 * 1024 * 1024;
 /** Bytes that are kept free for a record whose answer is not known yet. */
@@ -54,11 +61,19 @@ export interface Reply {
   readonly body: string;
 }
 
+export interface JournalOptions {
+  readonly limits?: JournalLimits;
+  readonly clock?: () => number;
+  /** @default every operation of this version: each only reads */
+  readonly repeatable?: Readonly<Record<Operation, boolean>>;
+}
+
 interface Entry {
   bytes: number;
   /** Since 1970; of the end, if there is one. */
   at: number;
   isTerminal: boolean;
+  isRepeatable: boolean;
   /** An operation of this process is under way. */
   isBusy: boolean;
 }
@@ -68,22 +83,21 @@ export class Journal {
   readonly #folder: string;
   readonly #limits: JournalLimits;
   readonly #clock: () => number;
+  readonly #repeatable: Readonly<Record<Operation, boolean>>;
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
   #damaged = 0;
 
-  private constructor(folder: string, limits: JournalLimits, clock: () => number) {
+  private constructor(folder: string, { limits, clock, repeatable }: JournalOptions) {
     this.#folder = folder;
-    this.#limits = limits;
-    this.#clock = clock;
+    this.#limits = limits ?? usualJournalLimits;
+    this.#clock = clock ?? Date.now;
+    this.#repeatable = repeatable ?? usualRepeatable;
   }
 
-  static async open(
-    folder: string,
-    { limits = usualJournalLimits, clock = Date.now }: { readonly limits?: JournalLimits; readonly clock?: () => number } = {},
-  ): Promise<Journal> {
+  static async open(folder: string, options: JournalOptions = {}): Promise<Journal> {
     await openFolder(folder);
-    const journal = new Journal(folder, limits, clock);
+    const journal = new Journal(folder, options);
     for (const name of await readdir(folder)) await journal.#load(name);
     await journal.prune();
     return journal;
@@ -95,7 +109,7 @@ export class Journal {
 
   /**
    * The reply of an earlier request, or `undefined` once the journal knows that this one has started. Throws {@link Refusal}
-   * `operation_conflict` for another request under the same id.
+   * `operation_conflict` for another request under the same id, and `operation_interrupted` for one that started and may not run again.
    */
   async begin(request: JournaledRequest): Promise<Reply | undefined> {
     const name = nameOf(request.operationId);
@@ -105,6 +119,7 @@ export class Journal {
       if (!isSame) throw new Refusal('operation_conflict');
       if (found.state !== 'started' && found.status !== undefined && found.body !== undefined)
         return { status: found.status, body: found.body };
+      if (!this.#repeatable[found.operation]) throw new Refusal('operation_interrupted');
     }
     await this.prune();
     await this.#write(name, recordOf(request, { state: 'started', startedAt: found?.startedAt ?? this.#clock() }), true);
@@ -138,7 +153,7 @@ export class Journal {
     const found = await this.#read(name);
     if (!found) return;
     const bytes = (await stat(path.join(this.#folder, name))).size;
-    this.#set(name, { bytes, at: found.endedAt ?? found.startedAt, isTerminal: found.state !== 'started', isBusy: false });
+    this.#set(name, bytes, found, false);
   }
 
   /** A record that is not as it was written is removed: reading a source again does no harm, a wrong answer would. */
@@ -163,26 +178,27 @@ export class Journal {
     } catch (cause) {
       throw new Refusal('journal_unavailable', { cause });
     }
-    this.#set(name, { bytes, at: content.endedAt ?? content.startedAt, isTerminal: content.state !== 'started', isBusy });
+    this.#set(name, bytes, content, isBusy);
   }
 
-  /** Removes records until one of so many bytes fits: first those without a result, which only a repeated request would make again. */
+  /** Removes repeatable records until one of so many bytes fits: those without a result first, then the oldest. */
   async #makeRoom(name: string, bytes: number): Promise<void> {
     const own = this.#entries.get(name);
     const isFull = () =>
       this.#entries.size + (own ? 0 : 1) > this.#limits.records || this.#bytes - (own?.bytes ?? 0) + bytes > this.#limits.bytes;
     while (isFull()) {
       const [oldest] = [...this.#entries]
-        .filter(([other, entry]) => !entry.isBusy && other !== name)
+        .filter(([other, entry]) => entry.isRepeatable && !entry.isBusy && other !== name)
         .sort(([, a], [, b]) => Number(a.isTerminal) - Number(b.isTerminal) || a.at - b.at);
       if (!oldest) throw new Refusal('journal_full');
       await this.#remove(oldest[0]);
     }
   }
 
-  #set(name: string, entry: Entry): void {
-    this.#bytes += entry.bytes - (this.#entries.get(name)?.bytes ?? 0);
-    this.#entries.set(name, entry);
+  #set(name: string, bytes: number, { operation, state, startedAt, endedAt }: JournalRecord, isBusy: boolean): void {
+    this.#bytes += bytes - (this.#entries.get(name)?.bytes ?? 0);
+    const isRepeatable = this.#repeatable[operation];
+    this.#entries.set(name, { bytes, at: endedAt ?? startedAt, isTerminal: state !== 'started', isRepeatable, isBusy });
   }
 
   async #remove(name: string): Promise<void> {

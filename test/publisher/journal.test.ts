@@ -177,6 +177,47 @@ test('operations that may be tried again do not fill the journal, and go before 
   for (let i = 0; i < 3; i++) expect(await again.begin(requestOf(`next-${i}`))).toBeUndefined();
 });
 
+describe('an operation that may not run again', () => {
+  const repeatable = { 'workspace.resolve': true, 'workspace.prepare': false };
+  const openStrict = () => Journal.open(folder, { limits: { ...usualJournalLimits, records: 2 }, clock: () => now, repeatable });
+  const once = (id: string): JournaledRequest => ({ ...requestOf(id), operation: 'workspace.prepare' });
+
+  test.each([
+    ['without a result', undefined],
+    ['with a result', reply],
+  ])('%s keeps its record when the journal is full', async (_, result) => {
+    const journal = await openStrict();
+    await journal.begin(once('once'));
+    if (result) await journal.finish(once('once'), 'completed', result);
+    journal.release(once('once'));
+    for (const id of ['a', 'b', 'c']) {
+      now += 1000;
+      await complete(journal, id);
+    }
+    const again = journal.begin(once('once'));
+    if (result) expect(await again).toEqual(result);
+    else await expect(again).rejects.toMatchObject({ code: 'operation_interrupted' });
+  });
+
+  test.each([
+    ['a repeatable operation begins again after a restart', requestOf('x'), undefined],
+    ['another one is refused after a restart', once('x'), 'operation_interrupted'],
+  ])('%s', async (_, request, code) => {
+    await (await openStrict()).begin(request);
+    const found = (await openStrict()).begin(request).catch((error: unknown) => (error as { readonly code: string }).code);
+    expect(await found).toBe(code);
+  });
+
+  test('fills the journal when no record may be removed', async () => {
+    const journal = await openStrict();
+    for (const id of ['a', 'b']) {
+      await journal.begin(once(id));
+      journal.release(once(id));
+    }
+    await expect(journal.begin(requestOf('c'))).rejects.toMatchObject({ code: 'journal_full' });
+  });
+});
+
 test('the bytes of the journal have a bound', async () => {
   const limits = { ...usualJournalLimits, bytes: 64 * 1024 };
   const journal = await open(limits);
