@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject } from '../../src/lib/json.js';
@@ -15,6 +18,14 @@ function says(args: readonly string[], env: NodeJS.ProcessEnv = {}): string {
   const { code, stdout, stderr } = cli(['controller', ...args], { env: { ...noPod, ...env } });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   return stderr;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 let folder = '';
@@ -113,6 +124,13 @@ describe('a kubeconfig', () => {
   ])('that %s is refused', (_, text, message) => {
     expect(using(text)).toMatch(message);
   });
+});
+
+test.each(['a name with a space', '[host'])('it ends when it fails after its probe port is open: API server %j', async (host) => {
+  const env = { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: '443' };
+  const { code, stdout, stderr } = cli(['controller', ...names, '--probe-port', String(await freePort())], { env });
+  expect({ code, stdout }).toEqual({ code: 70, stdout: '' });
+  expect(stderr).toContain('Invalid URL');
 });
 
 test('help names each variable and shows examples', () => {
