@@ -71,6 +71,8 @@ export interface Session {
   reading?: { readonly stop: () => void; readonly done: Promise<unknown> };
   /** Its end, while that is under way. */
   closing?: Promise<boolean>;
+  /** The end of its processes, while that is under way, and once it is proven: no more of them begin. */
+  ending?: Promise<boolean>;
   /** The prompt that runs. */
   prompt?: PromptRun;
   /** How the last prompt ended. */
@@ -211,8 +213,26 @@ export function closeSession(session: Session): Promise<boolean> {
   return session.closing;
 }
 
-/** Ends every process of a session, after our own work on them: both sides would stop each other's children. `true` = proven. */
-export async function endProcesses({ reading, owner }: Session): Promise<boolean> {
+/**
+ * Ends every process of a session that takes no more work; `true` = proven. It happens once: a second signal to all processes of the user would
+ * end the child that removes the files.
+ */
+export function endProcesses(session: Session): Promise<boolean> {
+  session.ending ??= endAfterReading(session).then(
+    (gone) => {
+      if (!gone) delete session.ending;
+      return gone;
+    },
+    (error: unknown) => {
+      delete session.ending;
+      throw error;
+    },
+  );
+  return session.ending;
+}
+
+/** Our own reading comes to its end first: both sides would stop each other's children. */
+async function endAfterReading({ reading, owner }: Session): Promise<boolean> {
   reading?.stop();
   await reading?.done;
   return owner === undefined || killAll(owner);

@@ -28,9 +28,11 @@ import { instant } from '../../src/lib/instant.js';
 import { sha256Hex } from '../../src/lib/sha256.js';
 import { afterName, procFile } from '../../src/supervisor/proc.js';
 import { freeze, killAll, processesOf, standstillOf, thaw } from '../../src/supervisor/processes.js';
+import { closeSession, endProcesses } from '../../src/supervisor/session.js';
+import type { Session } from '../../src/supervisor/session.js';
 import { createSessionFolder, giveAway, protectSharedFolders, removeSessionFolder } from '../../src/supervisor/session-folder.js';
 import { removeAs, scanAs, SessionUser } from '../../src/supervisor/session-user.js';
-import { eventually, eventuallyAnswers } from '../support/eventually.js';
+import { eventually, eventuallyAnswers, pause } from '../support/eventually.js';
 import { deltaOrder, runPrompt, taskOrders } from '../support/harness-orders.js';
 import type { TaskOrders } from '../support/harness-orders.js';
 import { codexAgent, scriptedModules, startRealSupervisor } from '../support/real-supervisor.js';
@@ -621,14 +623,31 @@ int main(void) {
     const lost = { reason: 'stream_disconnected', settlementDeadline: instant(Date.now() + 20_000) } as const;
     await it.client.cancel(task.operation('cancel-lost', it.fence, { prompt: true }), task.runtimeSessionID, lost);
     // Agents have kernel sessions of their own; a child of the supervisor, which removes the files, has that of the supervisor.
-    const ownChildren = afterName(procFile('self', 'stat'))[3];
-    expect(processesOf({ uid }).filter(({ sid }) => String(sid) !== ownChildren)).toEqual([]);
+    const kernelSession = (pid: number) => afterName(procFile(pid, 'stat'))[3];
+    expect(processesOf({ uid }).filter(({ pid }) => kernelSession(pid) !== kernelSession(process.pid))).toEqual([]);
     expect(await delta).toMatchObject({
       status: 409,
       message: expect.stringMatching(/^the session is \w+ and awaits no delta$/),
     });
     await gone(it, task);
     expect((await it.status()).lifecycle).toBe('ready');
+  });
+
+  test('a session whose processes are ended again while its files are removed is removed', async () => {
+    const uid = freshUsers();
+    const base = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'ended-twice-'));
+    chmodSync(base, 0o711);
+    const folder = createSessionFolder(base, 'twice', 1);
+    for (let i = 0; i < 20_000; i++) writeFileSync(path.join(folder.workspace, String(i)), '');
+    giveAway(folder.root, { uid, gid: uid });
+    const session = { owner: { uid }, folder } as unknown as Session;
+    const removed = closeSession(session);
+    while (existsSync(folder.root)) {
+      expect(await endProcesses(session)).toBe(true);
+      await pause(5);
+    }
+    expect(await removed).toBe(true);
+    rmSync(base, { recursive: true });
   });
 
   test('is not stopped before each of its threads is', async () => {
