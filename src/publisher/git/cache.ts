@@ -23,6 +23,9 @@ interface Kept {
   usedAt: number;
 }
 
+/** What a staged archive does not say of itself. */
+type StagedEntries = Pick<ArchiveRecord, 'repositoryId' | 'entriesDigest'>;
+
 /** Names below the folder of one archive. */
 const names = { tar: 'archive.tar', entries: 'entries.json', record: 'record.json', commits: 'commits' } as const;
 const staging = '.new-';
@@ -57,7 +60,7 @@ export class ArchiveCache {
   }
 
   /** Keeps a staged archive for later operations. The staged folder is gone afterwards. */
-  async keep(folder: string, repositoryId: string, commit: string, archive: Archive): Promise<void> {
+  async keep(folder: string, commit: string, archive: Archive, { repositoryId, entriesDigest }: StagedEntries): Promise<void> {
     const key = keyOf(repositoryId, archive.treeOid);
     const known = this.#kept.get(key);
     if (known?.record.digest === archive.digest) {
@@ -65,8 +68,7 @@ export class ArchiveCache {
       await this.#addCommit(key, known, commit);
       return;
     }
-    const entries = path.join(folder, names.entries);
-    const [entriesDigest, { size: entriesBytes }] = [await digestOfFile(entries), await stat(entries)];
+    const { size: entriesBytes } = await stat(path.join(folder, names.entries));
     const record: ArchiveRecord = { ...archive, repositoryId, entriesDigest, entriesBytes };
     await mkdir(path.join(folder, names.commits));
     await writeFile(path.join(folder, names.commits, commit), '');
@@ -101,16 +103,15 @@ export class ArchiveCache {
     if (!kept) return undefined;
     const folder = path.join(this.#root, key);
     try {
-      const manifest = new ManifestDigest(head);
-      const entries = await digestOfFile(path.join(folder, names.entries), signal, (part) => manifest.add(part));
+      const { entriesDigest, manifestDigest } = await manifestOf(path.join(folder, names.entries), head, signal);
       await linkOrCopy(path.join(folder, names.tar), target);
       // The bytes that are handed over are the ones that are checked.
       const tar = await digestOfFile(target, signal);
-      if (entries !== kept.record.entriesDigest || tar !== kept.record.digest) throw new Error('changed');
+      if (entriesDigest !== kept.record.entriesDigest || tar !== kept.record.digest) throw new Error('changed');
       kept.usedAt = Date.now();
       const now = new Date();
       await utimes(folder, now, now);
-      return manifest.finish();
+      return manifestDigest;
     } catch (error) {
       await rm(target, { force: true });
       if (signal.aborted) throw error;
@@ -165,11 +166,15 @@ async function digestOfFile(
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** Digest of the manifest whose entries stand in a file. */
-export async function manifestOf(entries: string, head: ManifestHead): Promise<Digest> {
+/** Digests of a file of entries, and of the manifest that holds them. */
+export async function manifestOf(
+  entries: string,
+  head: ManifestHead,
+  signal?: AbortSignal,
+): Promise<{ readonly entriesDigest: Digest; readonly manifestDigest: Digest }> {
   const manifest = new ManifestDigest(head);
-  await digestOfFile(entries, undefined, (part) => manifest.add(part));
-  return manifest.finish();
+  const entriesDigest = await digestOfFile(entries, signal, (part) => manifest.add(part));
+  return { entriesDigest, manifestDigest: manifest.finish() };
 }
 
 /** Gives a file a second name, or copies it to another file system. It is on disk afterwards. */

@@ -94,9 +94,10 @@ async function fromForge(
   try {
     const archive = await writeArchive(operation, baselineOid, files, limits);
     const head = { repositoryId, sourceRef, baselineOid, treeOid: archive.treeOid };
-    const manifestDigest = await manifestOf(files.entries, head);
+    const { entriesDigest, manifestDigest } = await manifestOf(files.entries, head);
     await linkOrCopy(files.tar, target);
-    await cache.keep(folder, repositoryId, baselineOid, archive).catch(() => log.warn('an archive cannot be kept'));
+    const staged = { repositoryId, entriesDigest };
+    await cache.keep(folder, baselineOid, archive, staged).catch(() => log.warn('an archive cannot be kept'));
     return responseOf(archive, manifestDigest);
   } catch (error) {
     await rm(target, { force: true });
