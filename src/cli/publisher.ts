@@ -33,7 +33,7 @@ export function publisherSettings(command: Command): PublisherSettings {
   return {
     configFile: text('configFile'),
     keysFolder: text('keysFolder'),
-    // Git runs in folders of its own, where a relative path would name another place.
+    // Git runs in other working folders, where a relative path would be wrong.
     dataFolder: path.resolve(text('dataFolder')),
     tempFolder: path.resolve(text('tempFolder')),
     gitBinary: text('gitBinary'),

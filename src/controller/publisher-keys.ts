@@ -66,8 +66,8 @@ const backoff = { base: 1_000, cap: 60_000 };
 type Texts = Readonly<Record<string, string>>;
 
 /**
- * The Secret `orka-publisher-auth`: made by the leader when there is none, read back, and renewed before its certificate expires. The publisher
- * mounts it; it has no rights of its own in the cluster.
+ * The Secret `orka-publisher-auth`. The leader creates it when it is missing, and renews it before its certificate expires. The publisher mounts it
+ * and has no rights in the cluster.
  */
 export class PublisherKeys {
   readonly #options: PublisherKeysOptions;

@@ -56,7 +56,7 @@ export class Publisher implements SourceService {
     try {
       return await call(this.#client.client);
     } catch (error) {
-      // Its Secret may have been made anew; the kubelet brings that to the publisher later.
+      // The Secret may have been recreated, and the publisher gets new keys later.
       if (error instanceof PublisherError && ['unauthorized', 'unreachable'].includes(error.code)) this.#keys.forget();
       throw error;
     }

@@ -68,8 +68,8 @@ export interface PublisherInstallProps extends PublisherSettings {
 }
 
 /**
- * The one service that runs git against forges, in a namespace of its own. NetworkPolicies close it but for the controller, sandboxes that
- * download, DNS and the forges. It has no token of the API server. Source: repository.md §3.6.
+ * The only service that runs git against forges, in its own namespace. NetworkPolicies let in the controller and downloading sandboxes, and let
+ * out DNS and the forges. It has no token of the API server. Source: repository.md §3.6.
  */
 export class PublisherInstall extends Construct {
   constructor(scope: Construct, id: string, props: PublisherInstallProps) {

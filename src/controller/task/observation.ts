@@ -61,7 +61,7 @@ export interface TaskObservation {
   readonly ttlSeconds: number | undefined;
   /** `undefined` = the Task is not bound, or has no repository. */
   readonly source: SourceView | { readonly problem: Finding } | undefined;
-  /** This process asks the publisher for it, whatever else is known of it. */
+  /** A call to the publisher for this Task runs in this process. */
   readonly fetching: boolean;
   /** An attempt runs in this process. */
   readonly running: boolean;

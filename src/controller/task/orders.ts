@@ -51,7 +51,7 @@ export interface AttemptOrders extends SessionOrders {
   readonly createVerb: string;
   readonly session: SessionOrder;
   readonly source: SessionSource | undefined;
-  /** The transfer of the archive into this session; each generation has one of its own. */
+  /** The one-shot download of the archive into this generation of the session. */
   readonly download: ArtifactRequest | undefined;
   /** Digest of what the session's workspace starts from. */
   readonly workspaceDigest: string;
