@@ -41,17 +41,3 @@ export async function listen(server: Server | TlsServer, field: string, port: nu
   });
   return (server.address() as AddressInfo).port;
 }
-
-/** Lets requests that are under way end, then ends every connection after `grace` milliseconds. */
-export async function closeServer(server: Server | TlsServer, grace: number): Promise<void> {
-  const timer = setTimeout(() => {
-    server.closeAllConnections();
-  }, grace);
-  await new Promise<void>((resolve) => {
-    server.close(() => {
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-  clearTimeout(timer);
-}

@@ -30,13 +30,13 @@ const longestName = 255;
 const gitNames = new Set(['.git', '.gitmodules']);
 
 /** Names that no workspace may have at any depth, in any case. Source: dispatch.md §7.1. */
-const reservedNames = new Set([
+export const reservedNames = new Set([
   ...['.orka-artifacts', '.orka-credentials', '.orka-infrastructure', '.orka-publisher', '.orka-runtime-control'],
   '.orka-workspace-delta',
 ]);
 
 /** Names whose entries may neither change, appear nor vanish in a workspace, at any depth, in any case. Source: repository.md §2.9. */
-const protectedNames = new Set([
+export const protectedNames = new Set([
   ...['.git', '.orka-metadata', '.orka-supervisor', '.codex', '.claude', '.copilot', '.config', '.credentials', '.secrets'],
   ...['.ssh', '.gnupg', '.aws', '.azure', '.docker', '.kube'],
 ]);
@@ -244,4 +244,25 @@ function follow(link, root, depth = 1) {
   link.end = { node, deeper };
   link.state = 'done';
   return undefined;
+}
+
+/**
+ * Order of the UTF-8 bytes of two paths, without making them: 100,000 paths are sorted. With 0 for `slash`, the entries of a folder follow it, as
+ * in a walk.
+ *
+ * @param {string} a
+ * @param {string} b
+ * @param {number} slash the rank of `/`
+ */
+export function comparePaths(a, b, slash = 0x2f) {
+  const length = Math.min(a.length, b.length);
+  let at = 0;
+  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  return at === length ? a.length - b.length : rankOf(a.charCodeAt(at), slash) - rankOf(b.charCodeAt(at), slash);
+}
+
+/** Surrogates stand for code points above all others. @param {number} unit @param {number} slash */
+function rankOf(unit, slash) {
+  if (unit === 0x2f) return slash;
+  return unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }

@@ -6,6 +6,7 @@ import type { Credentials } from '../harness/bootstrap.js';
 import { paths } from '../harness/paths.js';
 import { bounds, headers, protocol } from '../harness/protocol.js';
 import { ConfigError } from './config.js';
+import { closeServer } from '../lib/close-server.js';
 import { boundPeers, serverLimits } from '../lib/connections.js';
 import type { ListenAddress } from './config.js';
 import { credentialVariables } from './credentials.js';
@@ -104,21 +105,6 @@ export function startListening(server: Server, { port, host }: ListenAddress): P
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
-}
-
-/** Ends a server: idle connections at once, the others after `grace` milliseconds. */
-export async function closeServer(server: Server, grace: number): Promise<void> {
-  if (!server.listening) return;
-  const timer = setTimeout(() => {
-    server.closeAllConnections();
-  }, grace);
-  await new Promise<void>((resolve) => {
-    server.close(() => {
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-  clearTimeout(timer);
 }
 
 function parse(body: Buffer): Credentials | 400 | 422 {

@@ -1,6 +1,7 @@
 import type { WorkspaceDelta, WorkspaceDeltaRequest } from '../harness/deltas.js';
 import { instant } from '../lib/instant.js';
 import { equalJson } from '../lib/json.js';
+import { protectedNames, reservedNames } from '../source/archive-rules.js';
 import type { Instance } from './instance.js';
 import { freeze, standstillOf, thaw } from './processes.js';
 import { poison } from './prompt.js';
@@ -12,17 +13,8 @@ import { SessionUser, WalkError } from './session-user.js';
 import type { CompareAnswer, ScanAnswer } from './session-user.js';
 import { compareWorkspace } from './workspace.js';
 
-/** Names that are never part of a workspace: agents keep their own state there. Source: dispatch.md §7.1. */
-const excluded = [
-  ...['.git', '.orka-metadata', '.orka-supervisor', '.codex', '.claude', '.copilot', '.config', '.credentials', '.secrets'],
-  ...['.ssh', '.gnupg', '.aws', '.azure', '.docker', '.kube'],
-];
-
-/** Names that nobody may use in a workspace. */
-const reserved = [
-  ...['.orka-artifacts', '.orka-credentials', '.orka-infrastructure', '.orka-publisher', '.orka-runtime-control'],
-  '.orka-workspace-delta',
-];
+/** In an empty workspace agents keep their own state under the protected names. Source: dispatch.md §7.1. */
+const [excluded, reserved] = [[...protectedNames], [...reservedNames]];
 
 /** Milliseconds for all of a delta: less than its controller waits, repeats included. */
 export const readWithin = 25_000;

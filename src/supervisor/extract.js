@@ -6,7 +6,14 @@
  */
 import { createHash } from 'node:crypto';
 import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
-import { archiveLimits, checkArchivePath, checkLinkGraph, checkLinkTarget, shownPath } from '../source/archive-rules.js';
+import {
+  archiveLimits,
+  checkArchivePath,
+  checkLinkGraph,
+  checkLinkTarget,
+  comparePaths,
+  shownPath,
+} from '../source/archive-rules.js';
 import { TarReader } from './tar-reader.js';
 import { RecordWriter } from './tree.js';
 import { entryAt, folderFlags, namesIn, openFolder } from './walk.js';
@@ -123,7 +130,7 @@ export class Extraction {
   #writeRecord() {
     if (this.#record === undefined) return;
     const writer = new RecordWriter(this.#record);
-    for (const { path, kind, mode, size, sum, target = '' } of this.#wanted.sort(inOrderOfWalk))
+    for (const { path, kind, mode, size, sum, target = '' } of this.#wanted.sort((a, b) => comparePaths(a.path, b.path, 0)))
       writer.add({ path: latin1(path), kind, mode, size, sum, target: latin1(target) });
     writer.end();
   }
@@ -199,14 +206,3 @@ export class Extraction {
 
 /** @param {string} text */
 const latin1 = (text) => Buffer.from(text).toString('latin1');
-
-/** Names by their bytes, of which `/` ends each, without making them. @param {Made} a @param {Made} b */
-function inOrderOfWalk({ path: a }, { path: b }) {
-  const length = Math.min(a.length, b.length);
-  let at = 0;
-  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
-  return at === length ? a.length - b.length : rankOf(a.charCodeAt(at)) - rankOf(b.charCodeAt(at));
-}
-
-/** Surrogates stand for code points above all others. @param {number} unit */
-const rankOf = (unit) => (unit === 0x2f ? 0 : unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800);

@@ -408,14 +408,17 @@ describe('an agent under read intent', () => {
   });
 });
 
+/** Where a connection is tried, and what becomes of it. */
+interface Place {
+  readonly what: string;
+  readonly host: () => string;
+  readonly port: number;
+  readonly outcome: string;
+}
+
 describe('a sandbox', () => {
   const [name, tried] = ['inside', 4];
-  const places: readonly {
-    readonly what: string;
-    readonly host: () => string;
-    readonly port: number;
-    readonly outcome: string;
-  }[] = [
+  const places: readonly Place[] = [
     { what: 'the forge, by its name', host: () => forgePlace.host, port: 443, outcome: 'closed' },
     { what: 'the forge, by its address', host: () => addresses.forge, port: 443, outcome: 'closed' },
     { what: 'the operations of the publisher', host: () => addresses.publisher, port: 8443, outcome: 'closed' },
@@ -455,12 +458,7 @@ describe('a sandbox', () => {
 });
 
 describe('the publisher', () => {
-  const places: readonly {
-    readonly what: string;
-    readonly host: () => string;
-    readonly port: number;
-    readonly outcome: string;
-  }[] = [
+  const places: readonly Place[] = [
     { what: 'the forge on a listed port', host: () => forgePlace.host, port: 443, outcome: 'open' },
     { what: 'the forge on another listed port', host: () => forgePlace.host, port: 8443, outcome: 'open' },
     { what: 'the forge on a port that is not listed', host: () => forgePlace.host, port: 9443, outcome: 'closed' },

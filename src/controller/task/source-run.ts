@@ -140,8 +140,7 @@ export class SourceRun {
       const tried = await this.#try(work, call, until - clock.now());
       if (!('code' in tried)) return tried;
       const { code, error } = tried;
-      const isFinal = !tried.retryable;
-      if (isFinal) {
+      if (!tried.retryable) {
         const refusal = sourceRefusal(code, this.#plan.asked, error?.detail);
         return { refusal, record: (record) => effectEnded(record, 'Failed', code, error?.detail) };
       }
@@ -262,7 +261,7 @@ async function ask(
 ): Promise<JsonObject> {
   if (work === 'resolve') {
     const { repositoryId, sourceRef, baselineOid } = await source.resolve(request, credential, options);
-    if (repositoryId !== request.source.id) throw otherAnswer('repositoryId', 200);
+    if (repositoryId !== request.source.id) throw otherRepository();
     return { repositoryID: repositoryId, sourceRef, baselineOID: baselineOid };
   }
   const { treeOid, manifestDigest, entryCount, expandedBytes, artifact, notes } = await source.prepare(
@@ -281,9 +280,9 @@ async function ask(
   };
 }
 
-function otherAnswer(member: string, status: number): PublisherError {
-  const says = `${member} is that of another request`;
-  return new PublisherError('protocol', { at: 'publisher', says, retryable: false, mayHaveArrived: true, status });
+function otherRepository(): PublisherError {
+  const says = 'repositoryId is that of another request';
+  return new PublisherError('protocol', { at: 'publisher', says, retryable: false, mayHaveArrived: true, status: 200 });
 }
 
 function sameArchive(

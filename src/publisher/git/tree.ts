@@ -1,4 +1,4 @@
-import { archiveLimits, checkArchivePath, checkLinkGraph, checkLinkTarget } from '../../source/archive-rules.js';
+import { archiveLimits, checkArchivePath, checkLinkGraph, checkLinkTarget, comparePaths } from '../../source/archive-rules.js';
 import type { ArchiveProblem } from '../../source/archive-rules.js';
 import type { ErrorDetail } from '../../source/errors.js';
 import { escapedPath } from './escape.js';
@@ -218,7 +218,7 @@ export class TreeReader {
       });
     return {
       files: this.#files,
-      directories: this.#directories.sort((a, b) => depthOf(a) - depthOf(b) || compareUtf8(a, b)),
+      directories: this.#directories.sort((a, b) => depthOf(a) - depthOf(b) || comparePaths(a, b)),
       bytes: this.#bytes,
       largestFile: this.#largestFile,
     };
@@ -245,15 +245,3 @@ const depthOf = (path: string): number => {
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) depth++;
   return depth;
 };
-
-/** Order of the UTF-8 bytes, without making them: 100,000 paths are sorted. */
-function compareUtf8(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  let at = 0;
-  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
-  if (at === length) return a.length - b.length;
-  return orderOf(a.charCodeAt(at)) - orderOf(b.charCodeAt(at));
-}
-
-/** Surrogates stand for code points above all others. */
-const orderOf = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800);

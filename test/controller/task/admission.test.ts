@@ -279,18 +279,21 @@ describe('plan and controller say the same of', () => {
   });
 });
 
+/** A Task of a listed forge and of a class that can download. */
+const rowAsking = (workspace: WorkspaceConfig) => ({
+  name: '',
+  task: aTask({ workspace }),
+  agent: anAgent(),
+  flags: { ...on, forges: listed },
+  ready: downloads,
+});
+
 test.each<[string, WorkspaceConfig]>([
   ['a repository', { gitRepo }],
   ['a part of a tag of a repository', { gitRepo, ref: 'refs/tags/v1', subPath: 'a' }],
   ['a repository on a port that is listed', { gitRepo: 'https://git.example:8443/a/b' }],
 ])('plan and controller accept %s for the same pool, which waits for the repository', async (_, asked) => {
-  const row = {
-    name: '',
-    task: aTask({ workspace: asked }),
-    agent: anAgent(),
-    flags: { ...on, forges: listed },
-    ready: downloads,
-  };
+  const row = rowAsking(asked);
   const said = planned(row);
   const done = await controlled(row);
   expect(said).toMatchObject({ verdict: 'accepted', pool: { name: expect.any(String) } });
@@ -302,13 +305,7 @@ test.each<[string, WorkspaceConfig]>([
 
 test('a Secret that is missing is refused by the controller as plan says that it would be', async () => {
   const asked = { gitRepo, readCredentialRef: { name: 'read' } };
-  const row = {
-    name: '',
-    task: aTask({ workspace: asked }),
-    agent: anAgent(),
-    flags: { ...on, forges: listed },
-    ready: downloads,
-  };
+  const row = rowAsking(asked);
   const said = planned(row);
   const done = await controlled(row);
   expect(said).toMatchObject({ verdict: 'accepted' });
